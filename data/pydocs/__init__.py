@@ -1,0 +1,1 @@
+"""The questions about the `pydocs` collection."""

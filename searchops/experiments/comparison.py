@@ -1,0 +1,246 @@
+"""pt.Experiment with evidence measures beside nDCG, recall and friends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+from ir_measures import Measure
+
+from searchops.errors import FrameError
+from searchops.metrics import evidence_values, is_evidence, parse_measure
+from searchops.pipeline import normalise
+from searchops.recorder import Recorder, record_into
+from searchops.stats import mean_interval, paired_difference
+
+INTERVALS = (" low", " high")
+
+
+class Recorded(pt.Transformer):
+    """A system that notes into its own record whatever it is asked to run."""
+
+    def __init__(self, system: pt.Transformer) -> None:
+        self.system = normalise(system)
+        self.recorder = Recorder(None, "new", {})
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The system's own result."""
+        with record_into(self.recorder):
+            return self.system.transform(inp)
+
+    def transform_inputs(self) -> Any:
+        """The system's inputs."""
+        return pt.inspect.transformer_inputs(self.system)
+
+    def transform_outputs(self, input_columns: list[str]) -> Any:
+        """The system's outputs."""
+        return pt.inspect.transformer_outputs(self.system, input_columns)
+
+    def __repr__(self) -> str:
+        return repr(self.system)
+
+
+def Experiment(  # noqa: N802 - named as in PyTerrier
+    retr_systems: Sequence[pt.Transformer] | Mapping[str, pt.Transformer],
+    topics: pd.DataFrame,
+    qrels: pd.DataFrame | None,
+    eval_metrics: Sequence[str | Measure],
+    *,
+    evidence: pd.DataFrame | None = None,
+    names: Sequence[str] | None = None,
+    perquery: bool = False,
+    baseline: int | str | None = None,
+    overlap: float = 1.0,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Runs pipelines over topics and compares them, in retrieval quality and evidence delivery.
+
+    `pt.Experiment` does the running and the retrieval measures, with all its options. Evidence
+    measures come from a record that each system writes while it runs.
+
+    Columns: name, then a column a measure. With a baseline, for each measure also pt.Experiment's
+        columns (retrieval measures), and `M diff`, `M diff low`, `M diff high`: the mean paired
+        difference from the baseline with its bootstrap interval. With perquery: name, qid, measure,
+        value.
+    Rows: one a system, or one a system, task and measure.
+
+    Args:
+        retr_systems: Pipelines, or names to pipelines.
+        topics: Q frame.
+        qrels: Judgements; None if only evidence measures are asked for.
+        eval_metrics: Measures of ir_measures, trec_eval names, and evidence measures.
+        evidence: Evidence labels, needed by evidence measures.
+        names: One a system.
+        perquery: Rows a task instead of means.
+        baseline: Index or name of the system that the others are compared with.
+        overlap: Share of a labelled span that must be covered.
+        level: Of the intervals.
+        rng: Randomness of the bootstrap; seeded with 0 if not given.
+        options: Whatever else `pt.Experiment` takes (batch_size, filter_by_qrels, save_dir, test, …).
+
+    Raises:
+        FrameError: Evidence or qrels are missing for a measure, or the options exclude each other.
+        SpecError: There is no such measure.
+
+    Source: PyTerrier, pt.Experiment; PSA, A.3 (20,000 paired replicates).
+    """
+    labels, systems = _named(retr_systems, names)
+    measures = [parse_measure(measure) for measure in eval_metrics if measure != "mrt"]
+    base = _baseline(baseline, labels)
+    _check(measures, qrels, evidence, options)
+    recorded = [Recorded(system) for system in systems]
+    values, extra = _retrieval(recorded, labels, topics, qrels, measures, eval_metrics, options)
+    wanted = [measure for measure in measures if is_evidence(measure)]
+    if wanted and evidence is not None:
+        values = pd.concat([values, *_evidence(recorded, labels, evidence, wanted, overlap)], ignore_index=True)
+    if perquery:
+        return values
+    return _means(values, labels, measures, extra, base, level, rng or np.random.default_rng(0))
+
+
+def _retrieval(
+    recorded: Sequence[Recorded],
+    labels: Sequence[str],
+    topics: pd.DataFrame,
+    qrels: pd.DataFrame | None,
+    measures: Sequence[Measure],
+    asked: Sequence[str | Measure],
+    options: dict[str, Any],
+) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Runs the systems; retrieval measures a task, and pt.Experiment's own extra columns."""
+    plain: list[Any] = [measure for measure in measures if not is_evidence(measure)]
+    if not plain:
+        for system in recorded:
+            system.transform(topics)
+        return pd.DataFrame(columns=["name", "qid", "measure", "value"]), None
+    if "mrt" in asked:
+        plain.append("mrt")
+    assert qrels is not None
+    means, per_query = pt.Experiment(
+        list(recorded), topics, qrels, plain, names=list(labels), perquery="both", **options
+    )
+    extra = means[["name", "mrt"]] if "mrt" in means.columns else None
+    return per_query[["name", "qid", "measure", "value"]], extra
+
+
+def _evidence(
+    recorded: Sequence[Recorded],
+    labels: Sequence[str],
+    evidence: pd.DataFrame,
+    measures: Sequence[Measure],
+    overlap: float,
+) -> list[pd.DataFrame]:
+    frames = []
+    for name, system in zip(labels, recorded, strict=True):
+        frame = evidence_values(system.recorder, evidence, measures, overlap=overlap)
+        frame.insert(0, "name", name)
+        frames.append(frame)
+    return frames
+
+
+def _means(
+    values: pd.DataFrame,
+    labels: Sequence[str],
+    measures: Sequence[Measure],
+    extra: pd.DataFrame | None,
+    base: int | None,
+    level: float,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    names = list(dict.fromkeys(repr(measure) for measure in measures))
+    wide = values.pivot_table(index="qid", columns=["measure", "name"], values="value", dropna=False, sort=False)
+    rows = []
+    for place, label in enumerate(labels):
+        row: dict[str, Any] = {"name": label}
+        for name in names:
+            column = wide.get((name, label))
+            row[name] = float("nan") if column is None else float(column.mean())
+            if base is not None and place != base and column is not None:
+                diff = paired_difference(column, wide[(name, labels[base])], rng, level=level)
+                row.update({f"{name} diff": diff.mean, f"{name} diff low": diff.low, f"{name} diff high": diff.high})
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return table if extra is None else table.merge(extra, on="name")
+
+
+def intervals(values: pd.DataFrame, rng: np.random.Generator, *, level: float = 0.95) -> pd.DataFrame:
+    """Means with bootstrap intervals of a per-query table.
+
+    Columns: name, measure, mean, low, high, tasks (with a value), missing (tasks without one).
+
+    Example:
+        >>> frame = pd.DataFrame({"name": "a", "qid": ["1", "2"], "measure": "Delivered", "value": [1.0, None]})
+        >>> intervals(frame, np.random.default_rng(0))[["mean", "tasks", "missing"]].values.tolist()
+        [[1.0, 1, 1]]
+    """
+    rows = []
+    for (name, measure), group in values.groupby(["name", "measure"], sort=False):
+        found = mean_interval(group["value"], rng, level=level)
+        rows.append(
+            {
+                "name": name,
+                "measure": measure,
+                "mean": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "tasks": found.tasks,
+                "missing": len(group) - found.tasks,
+            }
+        )
+    return pd.DataFrame(rows, columns=["name", "measure", "mean", "low", "high", "tasks", "missing"])
+
+
+def _named(
+    systems: Sequence[pt.Transformer] | Mapping[str, pt.Transformer], names: Sequence[str] | None
+) -> tuple[list[str], list[pt.Transformer]]:
+    if isinstance(systems, Mapping):
+        labels, found = list(systems), list(systems.values())
+    else:
+        found = list(systems)
+        labels = list(names) if names is not None else [repr(normalise(system)) for system in found]
+    if not found or len(labels) != len(found) or len(set(labels)) != len(labels):
+        raise FrameError(
+            "one name of its own a system is needed", f"{len(found)} systems, names {labels}", where="Experiment"
+        )
+    wrong = [system for system in found if not isinstance(system, pt.Transformer)]
+    if wrong:
+        raise FrameError("systems that are transformers are needed", repr(wrong[0])[:80], where="Experiment")
+    return labels, found
+
+
+def _baseline(baseline: int | str | None, labels: Sequence[str]) -> int | None:
+    if baseline is None:
+        return None
+    if isinstance(baseline, str) and baseline in labels:
+        return list(labels).index(baseline)
+    if isinstance(baseline, int) and 0 <= baseline < len(labels):
+        return baseline
+    raise FrameError(
+        "a baseline among the systems is needed", repr(baseline), where="Experiment", hint="Names: " + ", ".join(labels)
+    )
+
+
+def _check(
+    measures: Sequence[Measure], qrels: pd.DataFrame | None, evidence: pd.DataFrame | None, options: dict[str, Any]
+) -> None:
+    where = "Experiment"
+    if not measures:
+        raise FrameError("at least one measure is needed", "none", where=where)
+    need_evidence = [repr(measure) for measure in measures if is_evidence(measure)]
+    need_qrels = [repr(measure) for measure in measures if not is_evidence(measure)]
+    if need_evidence and evidence is None:
+        raise FrameError("evidence= is needed by " + ", ".join(need_evidence), "none", where=where)
+    if need_qrels and qrels is None:
+        raise FrameError("qrels are needed by " + ", ".join(need_qrels), "none", where=where)
+    if need_evidence and options.get("plan") == "tree":
+        raise FrameError(
+            "whole pipelines are needed to account for evidence",
+            "plan='tree'",
+            where=where,
+            hint="Leave plan at 'linear'.",
+        )

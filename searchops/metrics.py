@@ -1,0 +1,202 @@
+"""Evidence measures beside ir_measures': they print, parse and compare the same way.
+
+Frames in, (qid, measure, value) out; everything is computed from records. Source: PSA, 2.1, B.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ir_measures
+import pandas as pd
+from ir_measures import Measure
+from ir_measures.measures import ParamInfo, register, registry
+
+from searchops.accounting import Life, lives
+from searchops.errors import SpecError, did_you_mean
+from searchops.records import HasRun, Run, as_run
+
+NAN = float("nan")
+
+
+class Task(NamedTuple):
+    """What a measure is computed from: one task of one recorded pipeline.
+
+    Attributes:
+        lives: Its labels, followed through the run.
+        ends: Its final passages, one frame a run of the pipeline (start, end, …).
+        stages: Its stage events.
+    """
+
+    lives: Sequence[Life]
+    ends: Sequence[pd.DataFrame]
+    stages: pd.DataFrame
+
+
+class EvidenceMeasure(Measure):
+    """A measure of where supporting passages went; computed from a recorded run and labels.
+
+    Shares are over all labels of a task, so a label whose document was never retrieved counts
+    against it. A task without labels has no value.
+    """
+
+    DEFAULT = NAN
+    compute: Callable[..., float]
+
+    def value(self, task: Task) -> float:
+        """One task's value; NaN where it has none."""
+        return type(self).compute(task, **self.params) if task.lives else NAN
+
+    def __truediv__(self, other: object) -> Measure:
+        if repr(self) == "Delivered" and isinstance(other, EvidenceMeasure) and repr(other) == "Available":
+            return DeliveredOfAvailable
+        return NotImplemented
+
+
+def _define(name: str, doc: str, compute: Callable[..., float], **more: Any) -> EvidenceMeasure:
+    body = {"__doc__": doc, "__name__": name, "NAME": name, "compute": staticmethod(compute), **more}
+    measure: EvidenceMeasure = type(f"_{name}", (EvidenceMeasure,), body)()
+    if name not in registry:
+        register(measure, name=name)
+    return measure
+
+
+def _share(holds: Callable[[Life], bool]) -> Callable[[Task], float]:
+    return lambda task: sum(map(holds, task.lives)) / len(task.lives)
+
+
+_delivered = _share(lambda life: life.delivered)
+
+
+def _ratio(task: Task) -> float:
+    available = sum(life.available for life in task.lives)
+    return sum(life.delivered for life in task.lives) / available if available else NAN
+
+
+def _at_stage(task: Task, stage: str) -> float:
+    stages = task.stages
+    matches = stages["kind"].eq(stage) | stages["label"].eq(stage) | stages["stage"].eq(stage)
+    if not matches.any():
+        known = map(str, [*stages["kind"], *stages["label"], *stages["stage"]])
+        raise SpecError(
+            "a stage of the pipeline is needed",
+            repr(stage),
+            where=f"EvidenceRecall(stage={stage!r})",
+            hint=did_you_mean(stage, set(known)).capitalize(),
+        )
+    events = set(stages.loc[matches, "event"])
+    return _share(lambda life: any(life.present.get((event, "out"), 0.0) >= 1.0 - 1e-9 for event in events))(task)
+
+
+def _characters(task: Task) -> float:
+    return float(sum((rows["end"] - rows["start"]).sum() for rows in task.ends))
+
+
+Retrieved = _define(
+    "Retrieved", "Share of labels whose document a retrieve stage put out.", _share(lambda life: life.retrieved)
+)
+Available = _define(
+    "Available",
+    "Share of labels that an extract stage scored passages of.",
+    _share(lambda life: life.available),
+)
+Delivered = _define("Delivered", "Share of labels covered by the passages at the pipeline's end.", _delivered)
+DeliveredOfAvailable = _define(
+    "Delivered/Available", "Delivered labels among available ones; NaN where none was.", _ratio
+)
+CompleteDelivery = _define(
+    "CompleteDelivery", "1 where all labels were delivered.", lambda task: float(_delivered(task) == 1.0)
+)
+PartialDelivery = _define(
+    "PartialDelivery", "1 where some but not all were delivered.", lambda task: float(0.0 < _delivered(task) < 1.0)
+)
+NoDelivery = _define("NoDelivery", "1 where none was delivered.", lambda task: float(_delivered(task) == 0.0))
+DeliveredCharacters = _define("DeliveredCharacters", "Characters of the passages at the pipeline's end.", _characters)
+EvidenceRecall = _define(
+    "EvidenceRecall",
+    "Share of labels that the named stage put out.",
+    _at_stage,
+    SUPPORTED_PARAMS={"stage": ParamInfo(dtype=str, required=True, desc="kind, label or place of a stage")},
+)
+
+FUNNEL: tuple[Measure, ...] = (Retrieved, Available, Delivered, DeliveredOfAvailable)
+
+
+def parse_measure(text: str | Measure) -> Measure:
+    """A measure from its printed form: evidence measures, ir_measures' and trec_eval's names.
+
+    Raises:
+        SpecError: There is no such measure.
+
+    Example:
+        >>> parse_measure("Delivered / Available"), parse_measure("nDCG@10"), parse_measure("map")
+        (Delivered/Available, nDCG@10, AP)
+    """
+    if isinstance(text, Measure):
+        return text
+    if "".join(text.split()) == "Delivered/Available":
+        return DeliveredOfAvailable
+    try:
+        measure: Measure = ir_measures.parse_measure(text)
+        measure.validate_params()
+        return measure
+    except (NameError, ValueError, AssertionError, TypeError, SyntaxError) as error:
+        reason = error
+    try:
+        return ir_measures.parse_trec_measure(text)[0]
+    except (NameError, ValueError, IndexError, KeyError):
+        name = text.split("@")[0].split("(")[0]
+        hint = did_you_mean(name, registry) if isinstance(reason, NameError) else str(reason)
+        raise SpecError("a measure is needed", repr(text), where="measures", hint=hint.capitalize()) from None
+
+
+def is_evidence(measure: object) -> bool:
+    """Whether a measure needs a record and evidence labels."""
+    return isinstance(measure, EvidenceMeasure)
+
+
+def evidence_values(
+    run: Run | HasRun | str | Path,
+    evidence: pd.DataFrame,
+    measures: Sequence[str | Measure] = FUNNEL,
+    *,
+    overlap: float = 1.0,
+    pipeline: int | None = None,
+) -> pd.DataFrame:
+    """Evidence measures of every task of a run that has labels.
+
+    Measures that are no evidence measures are passed over.
+
+    Columns: qid, measure (text), value (NaN where a task has none).
+
+    Raises:
+        SpecError: No such measure, or one names a stage that the pipeline does not have.
+        FrameError, DataError: As `accounting.delivery`.
+    """
+    parsed = [m for m in map(parse_measure, measures) if isinstance(m, EvidenceMeasure)]
+    read = as_run(run)
+    found: dict[str, list[Life]] = {}
+    for life in lives(read, evidence, overlap=overlap, pipeline=pipeline):
+        found.setdefault(life.label.qid, []).append(life)
+    events = read.events if pipeline is None else read.events[read.events["pipeline"] == pipeline]
+    stages_of = dict(tuple(events.groupby("qid", sort=False, observed=True)))
+    ends = _final_rows(read, events) if any(repr(m) == "DeliveredCharacters" for m in parsed) else {}
+    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of[qid]) for qid, labels in found.items()}
+    rows = [
+        {"qid": qid, "measure": repr(measure), "value": measure.value(task)}
+        for qid, task in tasks.items()
+        for measure in parsed
+    ]
+    return pd.DataFrame(rows, columns=["qid", "measure", "value"])
+
+
+def _final_rows(run: Run, events: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
+    """The passages that came out of each task's last top-level stage."""
+    top = events[~events["stage"].astype(str).str.contains(".", regex=False)]
+    last = top.groupby("qid", sort=False, observed=True)["event"].max()
+    rows = run.candidates
+    rows = rows[(rows["side"] == "out") & rows["event"].isin(set(last)) & rows["passage"].notna()]
+    by_event = dict(tuple(rows.groupby("event", sort=False)))
+    return {str(qid): [by_event[event]] for qid, event in last.items() if event in by_event}

@@ -1,0 +1,131 @@
+"""Candidate rows and events as columns, and their way to Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from searchops.frames import Record
+from searchops.records import Event, candidate_schema, event_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EVENT_FIELDS = [field.name for field in fields(Event)]
+
+
+class ScoredPassage(NamedTuple):
+    """A passage that an extract stage scored: one member of its available set."""
+
+    docno: str
+    passage: int
+    start: int
+    end: int
+    score: float
+
+
+class CandidateColumns:
+    """Candidate rows as columns of plain lists, until they become an Arrow table."""
+
+    def __init__(self) -> None:
+        self.docno: list[str] = []
+        self.passage: list[int | None] = []
+        self.start: list[int | None] = []
+        self.end: list[int | None] = []
+        self.rank: list[int | None] = []
+        self.score: list[float | None] = []
+        self.runs: list[tuple[int, int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self.docno)
+
+    def add_rows(self, event: int, side: int, rows: Sequence[Record]) -> None:
+        """Adds documents or passages; side 0 is in, 1 is out."""
+        n = len(rows)
+        first = rows[0]
+        self.docno.extend([row["docno"] for row in rows])
+        self.score.extend([row.get("score") for row in rows])
+        self.rank.extend([row.get("rank") for row in rows])
+        if "passage_id" in first:
+            self.passage.extend([int(row["passage_id"].rpartition("%p")[2]) for row in rows])
+            self.start.extend([row["start"] for row in rows])
+            self.end.extend([row["end"] for row in rows])
+        self.runs.append((event, side, n))
+        self._pad()
+
+    def add_scored(self, event: int, scored: Sequence[ScoredPassage]) -> None:
+        """Adds an available set, on the in side."""
+        docno, passage, start, end, score = zip(*scored, strict=True)
+        self.docno.extend(docno)
+        self.passage.extend(passage)
+        self.start.extend(start)
+        self.end.extend(end)
+        self.score.extend(score)
+        self.runs.append((event, 0, len(scored)))
+        self._pad()
+
+    def _pad(self) -> None:
+        n = len(self.docno)
+        for column in (self.passage, self.start, self.end, self.rank):
+            if len(column) < n:
+                column.extend([None] * (n - len(column)))
+
+    def table(self) -> pa.Table:
+        """All rows gathered so far."""
+        import numpy as np
+        import pyarrow as pa
+
+        runs = np.array(self.runs, dtype=np.int64).reshape(-1, 3)
+        event = pa.array(np.repeat(runs[:, 0], runs[:, 2]))
+        side = pa.DictionaryArray.from_arrays(
+            pa.array(np.repeat(runs[:, 1], runs[:, 2]).astype(np.int8)), pa.array(["in", "out"])
+        )
+        schema = candidate_schema()
+        rest = [
+            _array(getattr(self, name), schema.field(name).type)
+            for name in ("docno", "passage", "start", "end", "rank", "score")
+        ]
+        return pa.Table.from_arrays([event, side, *rest], schema=schema)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return pa.array(values, from_pandas=True).cast(kind, safe=False) if values else pa.array([], kind)
+    return pa.array(values, kind)
+
+
+def write_parquet(table: pa.Table, file: Path) -> None:
+    """Writes a table whole: a crash leaves no half file under its name."""
+    import pyarrow.parquet as pq
+
+    part = file.with_suffix(".part")
+    try:
+        pq.write_table(
+            table,
+            part,
+            compression="zstd",
+            use_dictionary=[name for name in table.column_names if name != "score"],
+            column_encoding=None,
+            write_statistics=False,
+        )
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def event_table(events: Sequence[Event], first: int) -> pa.Table:
+    """The events as a table, numbered from `first`."""
+    import pyarrow as pa
+
+    schema = event_schema()
+    arrays = [pa.array(range(first, first + len(events)), pa.int64())]
+    for name in _EVENT_FIELDS:
+        arrays.append(_array([getattr(event, name) for event in events], schema.field(name).type))
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,223 @@
+"""The recorder: it gathers the events of one run and brings them to disk at checkpoints."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from searchops.errors import DataError
+from searchops.frames import Record
+from searchops.recorder.columns import CandidateColumns, ScoredPassage, event_table, write_parquet
+from searchops.recorder.surroundings import now, surroundings
+from searchops.records import (
+    FORMAT_VERSION,
+    RUN_FILE,
+    Event,
+    Run,
+    candidate_schema,
+    event_schema,
+    part_numbers,
+    read_meta,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK_ROWS = 250_000
+
+
+class Recorder:
+    """Gathers the events of one run. Made by `record`; safe to use from several threads."""
+
+    def __init__(self, path: Path | None, mode: str, meta: dict[str, Any]) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        self._events: list[Event] = []
+        self._rows = CandidateColumns()
+        self._tables: list[tuple[pa.Table, pa.Table]] = []
+        self._pipelines: dict[str, int] = {}
+        self._first_event = self._next_event = 0
+        self._part = 0
+        self._whole = False
+        self.meta: dict[str, Any] = {
+            "format": FORMAT_VERSION,
+            "status": "running",
+            "started": now(),
+            **surroundings(),
+            **meta,
+        }
+        if path is not None:
+            self._open(path, mode)
+
+    def _open(self, path: Path, mode: str) -> None:
+        if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+            old = read_meta(path)
+            if mode == "new":
+                raise DataError(
+                    "a new folder is needed",
+                    f"the run of {old.get('started', '?')}",
+                    where=str(path),
+                    hint="Give another folder, or mode='resume' or mode='replace'.",
+                )
+            if mode == "replace":
+                _remove_parts(path)
+            else:
+                self._go_on(path, old)
+        try:
+            for name in ("events", "candidates"):
+                (path / name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError("a folder that can be written is needed", str(error), where=str(path)) from error
+        self._write_meta()
+
+    def _go_on(self, path: Path, old: dict[str, Any]) -> None:
+        done = Run.open(path)
+        numbers = part_numbers(path)
+        self._part = numbers[-1] + 1 if numbers else 0
+        ids = done.event_table.column("event").to_pylist()
+        self._first_event = self._next_event = max(ids, default=-1) + 1
+        self._pipelines = dict(old.get("pipelines", {}))
+        self.meta = {**old, **self.meta, "started": old.get("started"), "resumed": now()}
+
+    def pipeline_number(self, name: str) -> int:
+        """The number of a top-level pipeline, by its repr, in first-seen order."""
+        with self._lock:
+            return self._pipelines.setdefault(name, len(self._pipelines))
+
+    def add(
+        self,
+        event: Event,
+        rows: Sequence[Record],
+        *,
+        read: Sequence[Record] = (),
+        scored: Sequence[ScoredPassage] = (),
+    ) -> int:
+        """Takes one event with its output rows; returns the event's number.
+
+        Args:
+            event: The event.
+            rows: What the stage put out.
+            read: Rows the stage read that no recorded event put out.
+            scored: Passages an extract stage scored (its available set).
+        """
+        with self._lock:
+            number = self._next_event
+            self._next_event = number + 1
+            self._events.append(event)
+            columns = self._rows
+            if read and "docno" in read[0]:
+                columns.add_rows(number, 0, read)
+            if scored:
+                columns.add_scored(number, scored)
+            if rows and "docno" in rows[0]:
+                columns.add_rows(number, 1, rows)
+            return number
+
+    def checkpoint(self, *, force: bool = True) -> None:
+        """Brings what was gathered to disk (or, in memory, into Arrow tables).
+
+        Args:
+            force: False does it only when a block is full.
+
+        Raises:
+            DataError: The disk is full or the folder is gone; earlier checkpoints stay readable.
+        """
+        with self._lock:
+            if not self._events or not (force or (len(self._rows) >= BLOCK_ROWS and not self._whole)):
+                return
+            tables = event_table(self._events, self._first_event), self._rows.table()
+            if self.path is None:
+                self._tables.append(tables)
+            else:
+                self._write_part(*tables)
+            self._part += 1
+            self._first_event = self._next_event
+            self._events, self._rows = [], CandidateColumns()
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Events of this block reach the disk together, at its end, or not at all if it fails.
+
+        What a killed run left is then always whole batches: it can go on behind them.
+        """
+        self.checkpoint()
+        self._whole = True
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._events, self._rows = [], CandidateColumns()
+                self._next_event = self._first_event
+            raise
+        finally:
+            self._whole = False
+        self.checkpoint()
+
+    def run(self) -> Run:
+        """What has been recorded so far, as a run to read."""
+        import pyarrow as pa
+
+        with self._lock:
+            self.checkpoint()
+            if self.path is not None:
+                return Run.open(self.path)
+            events = [pair[0] for pair in self._tables] or [event_schema().empty_table()]
+            candidates = [pair[1] for pair in self._tables] or [candidate_schema().empty_table()]
+            return Run(pa.concat_tables(events), pa.concat_tables(candidates), dict(self.meta))
+
+    def close(self, *, status: str, error: str = "") -> None:
+        """Writes what is left and how the run ended."""
+        self.checkpoint()
+        self.meta.update({"status": status, "ended": now(), **({"error": error} if error else {})})
+        if self.path is not None:
+            self._write_meta()
+
+    def _write_part(self, events: pa.Table, candidates: pa.Table) -> None:
+        assert self.path is not None
+        name = f"{self._part:06d}.parquet"
+        try:
+            # The events file comes last: a checkpoint without it does not count.
+            write_parquet(candidates, self.path / "candidates" / name)
+            self._write_meta()
+            write_parquet(events, self.path / "events" / name)
+        except OSError as error:
+            raise DataError(
+                "room and leave to write the record are needed",
+                str(error),
+                where=str(self.path),
+                hint="Earlier checkpoints are safe; make room and resume.",
+            ) from error
+
+    def _write_meta(self) -> None:
+        assert self.path is not None
+        self.meta["pipelines"] = self._pipelines
+        write_text(self.path / RUN_FILE, json.dumps(self.meta, indent=1, ensure_ascii=False) + "\n")
+
+    def _repr_html_(self) -> str:
+        return repr(self.run()).replace("<", "&lt;")
+
+    def __repr__(self) -> str:
+        return f"<Recorder {self.path or 'memory'}: {self._next_event:,} events>"
+
+
+def write_text(file: Path, text: str) -> None:
+    """Replaces a file whole, so that a crash leaves the old or the new one."""
+    part = file.with_name(file.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _remove_parts(path: Path) -> None:
+    for name in ("events", "candidates"):
+        for file in (path / name).glob("*.parquet"):
+            file.unlink()
+    for name in ("run.trec", "measures.json", "report.html", RUN_FILE):
+        (path / name).unlink(missing_ok=True)
