@@ -18,7 +18,7 @@ from searchops.errors import DataError, FrameError
 from searchops.labels import Label, to_labels
 from searchops.records import HasRun, Run, as_run
 
-IMMEDIATE, RECOVERED, NEVER = "immediate", "recovered", "never"
+IMMEDIATE, RECOVERED, NEVER, UNAVAILABLE = "immediate", "recovered", "never", "unavailable"
 NOT_RETRIEVED = "not retrieved"
 
 
@@ -64,7 +64,7 @@ class Life:
         available: An extract event scored passages that cover it.
         selected: An extract event kept passages that cover it.
         delivered: It was still there at the end of the pipeline.
-        outcome: immediate, recovered or never; None if it was never available.
+        outcome: immediate, recovered or never; unavailable if it was never available.
         lost_at: Label of the stage that dropped it; "" if it was delivered.
         present: Share covered by event and side, for the events that saw its document.
     """
@@ -74,7 +74,7 @@ class Life:
     available: bool = False
     selected: bool = False
     delivered: bool = False
-    outcome: str | None = None
+    outcome: str = UNAVAILABLE
     lost_at: str = ""
     present: dict[tuple[int, str], float] = field(default_factory=dict)
 
@@ -92,7 +92,7 @@ def delivery(
     retrieved stay in, as `not retrieved`.
 
     Columns: the label's qid, docno, start, end, text, then retrieved, available, selected,
-        delivered (bool), outcome (immediate, recovered, never; None if never available), lost_at.
+        delivered (bool), outcome (immediate, recovered, never, unavailable), lost_at.
     Source: PSA, B.2.
 
     Args:

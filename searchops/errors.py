@@ -17,6 +17,7 @@ __all__ = [
     "SpecError",
     "ToolError",
     "did_you_mean",
+    "sentence",
 ]
 
 
@@ -89,3 +90,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(map(str, known))
     close = get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first letter; `str.capitalize` would lower the others.
+
+    Example:
+        >>> sentence("did you mean 'sourceQuery'?")
+        "Did you mean 'sourceQuery'?"
+    """
+    return text[:1].upper() + text[1:]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from searchops.errors import FrameError, did_you_mean
+from searchops.errors import FrameError, did_you_mean, sentence
 
 Record: TypeAlias = dict[str, Any]
 """One row of a frame. Kernels never change a record they were given."""
@@ -116,7 +117,7 @@ def ranked(rows: Iterable[Record], *, where: str = "score") -> list[Record]:
     pool = list(rows)
     for row in pool:
         score = row.get("score")
-        if not isinstance(score, (int, float)) or math.isnan(score):
+        if not isinstance(score, Real) or math.isnan(score):
             raise FrameError(
                 "a score that is a number is needed",
                 f"{score!r} for docno {row.get('docno')!r}",
@@ -149,7 +150,7 @@ def _no_column(column: str, record: Record, where: str) -> FrameError:
         f"a column {column!r} is needed",
         "columns " + (", ".join(sorted(map(str, record))) or "none"),
         where=where,
-        hint=did_you_mean(column, record).capitalize() if record else "",
+        hint=sentence(did_you_mean(column, record)) if record else "",
     )
 
 

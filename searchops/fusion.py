@@ -49,6 +49,10 @@ class Branches(Primitive):
         names = [name for branch in self.branches for name in pt.inspect.transformer_outputs(branch, input_columns)]
         return list(dict.fromkeys([*input_columns, *(n for n in names if not n.startswith("query_")), "source_query"]))
 
+    def subtransformers(self) -> dict[str, Any]:
+        """The branches."""
+        return {"branches": list(self.branches)}
+
     def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:
         """PyTerrier's picture, branches side by side."""
         inner = [
@@ -184,8 +188,8 @@ class Rewrite(Primitive):
             text = "".join(
                 literal + ("" if name is None else str(require(row, name, where="Rewrite"))) for literal, name in parts
             )
-            out.append({**pt.model.push_queries_dict(row), "query": text})
-        return [_ordered(row) for row in out]
+            out.append(_pushed(row, text))
+        return out
 
     def transform_outputs(self, input_columns: list[str]) -> list[str]:
         """The input's columns, with the older queries numbered on."""
@@ -196,9 +200,11 @@ class Rewrite(Primitive):
         return [*input_columns, f"query_{depth}"]
 
 
-def _ordered(row: Record) -> Record:
-    first = {name: row[name] for name in ("qid", "query")}
-    return {**first, **row}
+def _pushed(row: Record, query: str) -> Record:
+    """The row with a new query and the older ones numbered on (`pt.model.push_queries_dict` never returns)."""
+    older = [name for name in ("query", *(f"query_{n}" for n in range(len(row)))) if name in row]
+    moved = {f"query_{n}": row[name] for n, name in enumerate(older)}
+    return {**row, "query": query, **moved}
 
 
 def _checked(branches: Sequence[pt.Transformer], where: str) -> tuple[pt.Transformer, ...]:

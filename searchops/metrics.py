@@ -15,7 +15,7 @@ from ir_measures import Measure
 from ir_measures.measures import ParamInfo, register, registry
 
 from searchops.accounting import Life, lives
-from searchops.errors import SpecError, did_you_mean
+from searchops.errors import SpecError, did_you_mean, sentence
 from searchops.records import HasRun, Run, as_run
 
 NAN = float("nan")
@@ -84,7 +84,7 @@ def _at_stage(task: Task, stage: str) -> float:
             "a stage of the pipeline is needed",
             repr(stage),
             where=f"EvidenceRecall(stage={stage!r})",
-            hint=did_you_mean(stage, set(known)).capitalize(),
+            hint=sentence(did_you_mean(stage, set(known))),
         )
     events = set(stages.loc[matches, "event"])
     return _share(lambda life: any(life.present.get((event, "out"), 0.0) >= 1.0 - 1e-9 for event in events))(task)
@@ -149,7 +149,7 @@ def parse_measure(text: str | Measure) -> Measure:
     except (NameError, ValueError, IndexError, KeyError):
         name = text.split("@")[0].split("(")[0]
         hint = did_you_mean(name, registry) if isinstance(reason, NameError) else str(reason)
-        raise SpecError("a measure is needed", repr(text), where="measures", hint=hint.capitalize()) from None
+        raise SpecError("a measure is needed", repr(text), where="measures", hint=sentence(hint)) from None
 
 
 def is_evidence(measure: object) -> bool:

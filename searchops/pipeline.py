@@ -98,6 +98,18 @@ class Pipeline(Compose):
         """Records in, records out."""
         return iter(groups_to_records(self.run(to_groups(inp, where=repr(self._transformers[0])))))
 
+    def transform_inputs(self) -> list[list[str]]:
+        """The first stage's columns, and those that a later stage needs and no stage before it makes."""
+        if not isinstance(self._transformers[0], Primitive):
+            return super().transform_inputs()
+        asked: list[str] = []
+        columns: list[str] = []
+        for stage in self._transformers:
+            new = [name for name in getattr(stage, "needs", ()) if name not in columns]
+            asked, columns = [*asked, *new], [*columns, *new]
+            columns = pt.inspect.transformer_outputs(stage, columns, strict=False) or columns
+        return [asked]
+
     def _run_foreign(
         self, stage: pt.Transformer, items: list[Traced], place: recorder.Scope, index: int
     ) -> list[Traced]:

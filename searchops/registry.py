@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -64,7 +65,7 @@ _ALIASES: Final[dict[str, dict[str, str]]] = {
 
 @dataclass
 class _Table:
-    """The names of one kind: a class, or "module:attribute" until the class is first asked for."""
+    """The names of one kind, each with a class or its "module:attribute"."""
 
     kind: str
     targets: dict[str, Any] = field(default_factory=dict)
@@ -87,17 +88,18 @@ def register(kind: str, name: str, target: Any) -> None:
         SpecError: The kind is unknown, the name is malformed, or it stands for something else already.
 
     Example:
-        >>> register("splitter", "doc-lines", "my_package.splitting:Lines")
-        >>> "doc-lines" in names("splitter")
-        True
+        >>> register("splitter", "runs-of-words", "searchops.splitting:Words")
+        >>> lookup("splitter", "runs-of-words").__name__
+        'Words'
     """
     table = _table(kind)
     if not _NAME.fullmatch(name):
         raise SpecError("a name of lowercase letters, digits, - and _ is needed", repr(name), where="register")
     with _lock:
-        known = table.targets.setdefault(name, target)
-        if name in _ALIASES.get(kind, {}) or (known != target and _resolved(known) is not _resolved(target)):
+        taken = name in _ALIASES.get(kind, {}) or table.targets.get(name, target) != target
+        if taken:
             raise SpecError(f"a {kind} name that is not taken is needed", repr(name), where="register")
+        table.targets[name] = target
 
 
 def names(kind: str) -> list[str]:
@@ -125,15 +127,14 @@ def lookup(kind: str, name: str) -> Any:
     if name not in table.targets:
         raise SpecError(f"unknown {kind} {name!r}; {did_you_mean(name, table.targets)}")
     target = table.targets[name]
-    found = _resolved(target)
-    if found is None:
-        raise SpecError(f"the {kind} {name!r} is registered, but {target!r} cannot be imported")
-    table.targets[name] = found
-    return found
+    try:
+        return _resolved(target)
+    except (ImportError, AttributeError) as error:
+        raise SpecError(f"the {kind} {name!r} needs {target!r}, which cannot be imported", str(error)) from error
 
 
 def name_of(kind: str, cls: type) -> str | None:
-    """The name of a class, or None where it has none. Imports nothing of ours that is not loaded.
+    """The name of a class, or None where it has none.
 
     Example:
         >>> from searchops.splitting import Words
@@ -141,8 +142,12 @@ def name_of(kind: str, cls: type) -> str | None:
         ('words', None)
     """
     for name, target in _searched(kind).targets.items():
-        if target is cls or (isinstance(target, str) and target.endswith(f":{cls.__name__}") and _resolved(target) is cls):
-            return name
+        # Only a target of the same class name is worth importing.
+        if isinstance(target, str) and target.rpartition(":")[2] != cls.__name__:
+            continue
+        with suppress(ImportError, AttributeError):
+            if _resolved(target) is cls:
+                return name
     return None
 
 
@@ -165,11 +170,8 @@ def _searched(kind: str) -> _Table:
 
 
 def _resolved(target: Any) -> Any:
-    """The class behind "module:attribute"; None where it is not to be had."""
+    """The class behind "module:attribute"; anything else is the class itself."""
     if not isinstance(target, str):
         return target
     module, _, attribute = target.partition(":")
-    try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError):
-        return None
+    return getattr(import_module(module), attribute)

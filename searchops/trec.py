@@ -4,7 +4,7 @@ Fields are separated by ASCII white space, a line that starts with `#` is a comm
 skipped, and what follows a run's tag is ignored. Unlike trec_eval, a number that is none is an error
 here, never a zero.
 
-Source: trec_eval 9.0.8, get_trec_results.c and get_qrels.c.
+Source: trec_eval, get_trec_results.c and get_qrels.c.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -45,7 +45,7 @@ def read_run(path: Path_) -> pd.DataFrame:
     for number, line in _lines(path):
         fields = line.split()
         if len(fields) < 6:
-            _malformed(path, number, "six fields (qid Q0 docno rank score tag) are needed", line)
+            raise _malformed(path, number, "six fields (qid Q0 docno rank score tag) are needed", line)
         qid, docno, score, name = (fields[i].decode() for i in (0, 2, 4, 5))
         _once(seen, (qid, docno), path, number)
         rows.append({"qid": qid, "docno": docno, "score": _score(score, path, number), "name": name})
@@ -95,11 +95,11 @@ def read_qrels(path: Path_) -> pd.DataFrame:
     for number, line in _lines(path):
         fields = line.split()
         if len(fields) != 4:
-            _malformed(path, number, "four fields (qid 0 docno label) are needed", line)
+            raise _malformed(path, number, "four fields (qid 0 docno label) are needed", line)
         qid, docno, label = (fields[i].decode() for i in (0, 2, 3))
         _once(seen, (qid, docno), path, number)
         if not re.fullmatch(r"[-+]?[0-9]{1,18}", label):
-            _malformed(path, number, "a label that is a whole number is needed", fields[3])
+            raise _malformed(path, number, "a label that is a whole number is needed", fields[3])
         rows.append({"qid": qid, "docno": docno, "label": int(label)})
     return _typed(records_to_frame(rows, QRELS_COLUMNS), "label", "int64")
 
@@ -145,7 +145,7 @@ def _topic_lines(path: Path_) -> Iterator[Record]:
     for number, line in _lines(path, comments=False):
         qid, tab, query = line.decode().partition("\t")
         if not (tab and qid.strip() and query.strip()):
-            _malformed(path, number, "a line 'qid TAB query' is needed", line)
+            raise _malformed(path, number, "a line 'qid TAB query' is needed", line)
         yield {"qid": qid.strip(), "query": query.strip(), "_line": number}
 
 
@@ -156,12 +156,10 @@ def _top_entries(text: str, path: Path_, field: str) -> Iterator[Record]:
         number = text.count("\n", 0, entry.start()) + 1
         found = {
             tag.lower(): _field_text(value)
-            for tag, value in re.findall(
-                r"<(num|title|desc|narr)>(.*?)(?=<|\Z)", entry[1], re.DOTALL | re.IGNORECASE
-            )
+            for tag, value in re.findall(r"<(num|title|desc|narr)>(.*?)(?=<|\Z)", entry[1], re.DOTALL | re.IGNORECASE)
         }
         if not (found.get("num") and found.get(field)):
-            _malformed(path, number, f"a topic with <num> and <{field}> is needed", entry[0].encode()[:60])
+            raise _malformed(path, number, f"a topic with <num> and <{field}> is needed", entry[0].encode()[:60])
         rest = {name: found[name] for name in TOPIC_FIELDS if name in found and name != field}
         yield {"qid": found["num"], "query": found[field], **rest, "_line": number}
 
@@ -191,8 +189,8 @@ def _file_lines(path: Path_) -> list[bytes]:
     for number, line in enumerate(lines, start=1):
         try:
             line.decode()
-        except UnicodeDecodeError:
-            _malformed(path, number, "UTF-8 is needed", line)
+        except UnicodeDecodeError as error:
+            raise _malformed(path, number, "UTF-8 is needed", line) from error
     return lines
 
 
@@ -213,12 +211,12 @@ def _score(text: str, path: Path_, number: int) -> float:
             return score
     except ValueError:
         pass
-    _malformed(path, number, "a score that is a number is needed", text.encode())
+    raise _malformed(path, number, "a score that is a number is needed", text.encode())
 
 
-def _malformed(path: Path_, number: int, needed: str, line: bytes) -> NoReturn:
+def _malformed(path: Path_, number: int, needed: str, line: bytes) -> DataError:
     found = line.decode(errors="backslashreplace")
-    raise DataError(needed, repr(found if len(found) <= 80 else found[:77] + "..."), where=f"{path}:{number}")
+    return DataError(needed, repr(found if len(found) <= 80 else found[:77] + "..."), where=f"{path}:{number}")
 
 
 def _check_field(value: Any, what: str, path: Path_) -> str:

@@ -26,10 +26,10 @@ def cache_folder() -> Path | None:
     Source: XDG Base Directory Specification (a relative path in the variable is ignored).
 
     Example:
-        >>> os.environ["SEARCHOPS_CACHE"] = "/tmp/kept"
-        >>> cache_folder().as_posix()
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, SEARCHOPS_CACHE="/tmp/kept"):
+        ...     cache_folder().as_posix()
         '/tmp/kept'
-        >>> del os.environ["SEARCHOPS_CACHE"]
     """
     own = os.environ.get("SEARCHOPS_CACHE")
     if own:

@@ -17,9 +17,8 @@ from searchops.frames import Record
 __all__ = ["Walk", "module_name", "read_docstrings", "source_files"]
 
 SKIPPED_FOLDERS = frozenset(
-    "__pycache__ dist-packages ensurepip idlelib lib2to3 lib-dynload"
-    " pydoc_data site-packages test tests turtledemo".split()
-)
+    ("__pycache__", "dist-packages", "ensurepip", "idlelib", "lib2to3", "lib-dynload")
+) | frozenset(("pydoc_data", "site-packages", "test", "tests", "turtledemo"))
 """Tests, bundled packages, applications and build output: not the library that people call."""
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef

@@ -34,9 +34,7 @@ class JsonLine(NamedTuple):
     record: Record
 
 
-def load_folder(
-    path: str | PathLike[str], *, name: str | None = None, qrels: str = "qrels.txt"
-) -> Collection:
+def load_folder(path: str | PathLike[str], *, name: str | None = None, qrels: str = "qrels.txt") -> Collection:
     """The collection in a folder. All files but corpus.jsonl may be absent.
 
     Args:
@@ -52,9 +50,7 @@ def load_folder(
     corpus = folder / "corpus.jsonl"
     if not corpus.is_file():
         found = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
-        raise DataError(
-            "a folder with corpus.jsonl is needed", ", ".join(found[:9]) or "none", where=str(folder)
-        )
+        raise DataError("a folder with corpus.jsonl is needed", ", ".join(found[:9]) or "none", where=str(folder))
     documents = read_json_lines(corpus, needed=("docno", "text"))
     for where, record in documents:
         _check_document(record, where)
@@ -90,9 +86,7 @@ def read_json_lines(path: Path, needed: Sequence[str] = ()) -> list[JsonLine]:
         for key in needed:
             if key not in record:
                 hint = did_you_mean(key, record).capitalize() if record else ""
-                raise DataError(
-                    f"a key {key!r} is needed", "keys " + ", ".join(record), where=where, hint=hint
-                )
+                raise DataError(f"a key {key!r} is needed", "keys " + ", ".join(record), where=where, hint=hint)
         lines.append(JsonLine(where, record))
     return lines
 
@@ -153,9 +147,7 @@ def _with_spans(documents: list[JsonLine], sents: list[JsonLine]) -> tuple[list[
             raise DataError("a docno of corpus.jsonl is needed", repr(docno), where=where)
         spans[docno] = _checked_spans(record["spans"], len(texts[docno]), where)
         n_empty += len(record["spans"]) - len(spans[docno])
-    with_spans = [
-        JsonLine(where, {**record, "spans": spans.get(str(record["docno"]))}) for where, record in documents
-    ]
+    with_spans = [JsonLine(where, {**record, "spans": spans.get(str(record["docno"]))}) for where, record in documents]
     n_without = len(texts) - len(spans)
     notes = [f"{n_without:,} of {len(texts):,} documents have no spans in sents.jsonl"] if n_without else []
     return with_spans, notes + ([f"{n_empty:,} empty spans of sents.jsonl left out"] if n_empty else [])
@@ -188,10 +180,11 @@ def _check_offsets(collection: Collection, labels: list[JsonLine] | None) -> Non
     wrong = misplaced_evidence(collection.evidence, collection.documents)
     if wrong:
         where, record = labels[wrong[0]]
+        text = str(record.get("text"))[:60]
         more = f" ({len(wrong):,} such labels)" if len(wrong) > 1 else ""
         raise DataError(
             "the label's text at its offsets in the document is needed",
-            f"{str(record.get('text'))[:60]!r} not at {record['start']}-{record['end']} of {record['docno']!r}{more}",
+            f"{text!r} not at {record['start']}-{record['end']} of {record['docno']!r}{more}",
             where=where,
             hint="Offsets count characters of the document's text, not bytes.",
         )

@@ -30,7 +30,7 @@ from searchops.frames import Record
 __all__ = ["load_pydocs"]
 
 TOPICS_FILE = "pydoc_data/topics.py"
-_UNDERLINE = re.compile(r"[*=\-~^\"']{3,}")
+_UNDERLINE = re.compile(r"[*=\-~^\"']{2,}")
 _SHOWN = 5
 """How many names a note gives."""
 

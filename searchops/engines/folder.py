@@ -253,12 +253,13 @@ def _new_draft(target: Path) -> tuple[Path, int]:
     while True:
         draft = target.with_name(f".{target.name}{_BUILDING}{secrets.token_hex(6)}")
         draft.mkdir()
-        lock = os.open(draft, os.O_RDONLY)
-        _lock(lock, fcntl.LOCK_EX)
-        # Another builder may have taken it for a dead one's before the lock was ours.
-        if draft.is_dir():
-            return draft, lock
-        os.close(lock)
+        # Until the lock is ours, another builder may take the folder for a dead one's and clear it.
+        with suppress(FileNotFoundError):
+            lock = os.open(draft, os.O_RDONLY)
+            _lock(lock, fcntl.LOCK_EX)
+            if draft.is_dir():
+                return draft, lock
+            os.close(lock)
 
 
 def _lock(descriptor: int, how: int) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-
-from searchops.errors import DataError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,90 +14,100 @@ if TYPE_CHECKING:
     Floats: TypeAlias = npt.NDArray[np.float32]
     Rows: TypeAlias = npt.NDArray[np.int64]
 
-__all__ = ["Exact", "Graph", "Half", "Nearest", "RowHits"]
+__all__ = ["Exact", "Found", "Graph", "Half", "Nearest"]
 
 BLOCK_ROWS = 65_536
 """Rows a product: large enough for BLAS, small enough that the scores of 256 queries take 64 MB."""
 
 _QUERIES_TOGETHER = 256
 _GROUP = 64
-_SPARE = 16  # candidates beyond k that are scored again, so that rounding cannot cost one its place
+_MARGIN = 1e-5  # of the best score: more than float32 rounding can move a score
 _SCAN_BELOW = 32  # queries; below that, faiss's scan of float16 is faster than widening the rows
 
-RowHits: TypeAlias = "list[tuple[int, float]]"
+
+class Found(NamedTuple):
+    """The best rows of one query, unordered: k of them and all that tie with the last."""
+
+    rows: Rows
+    scores: Floats
 
 
 class Nearest(Protocol):
     """What finds the best rows for query vectors."""
 
-    def __call__(self, queries: Floats, k: int) -> list[RowHits]:
-        """One list of (row, inner product) a query, best first, at most k."""
+    def __call__(self, queries: Floats, k: int) -> list[Found]:
+        """The k best rows of each query, or all where there are fewer."""
 
 
 class Exact:
     """Every row is looked at: float32 rows, read from a memory-mapped file.
 
     Scores are worked out once more for the rows found, in one way, so a row has one score whatever
-    block, position or batch it was found in; equal rows have equal scores.
+    block, position or batch it was found in, and equal rows have equal scores.
     """
 
     def __init__(self, rows: Floats) -> None:
         self.rows = rows
 
-    def __call__(self, queries: Floats, k: int) -> list[RowHits]:
-        """One list of (row, inner product) a query, best first, at most k."""
-        keep = min(k + _SPARE, len(self.rows))
-        if not keep:
-            return [[] for _ in queries]
-        found = self._one(queries[0], keep) if len(queries) == 1 else self._many(queries, keep)
-        return [self._scored(query, rows)[:k] for query, rows in zip(queries, found, strict=True)]
+    def __call__(self, queries: Floats, k: int) -> list[Found]:
+        """The k best rows of each query and all that tie with the last of them."""
+        k = min(k, len(self.rows))
+        if not k:
+            return [_NOTHING for _ in queries]
+        pools = self._one(queries[0], k) if len(queries) == 1 else self._many(queries, k)
+        return [self._scored(query, pool, k) for query, pool in zip(queries, pools, strict=True)]
 
-    def _one(self, query: Floats, keep: int) -> list[Rows]:
-        return [_best(self.rows @ query, keep)]
+    def _one(self, query: Floats, k: int) -> list[Rows]:
+        return [_best(self.rows @ query, k)]
 
-    def _many(self, queries: Floats, keep: int) -> list[Rows]:
+    def _many(self, queries: Floats, k: int) -> list[Rows]:
         found: list[Rows] = []
         for first in range(0, len(queries), _QUERIES_TOGETHER):
-            found += _by_blocks(queries[first : first + _QUERIES_TOGETHER], self._blocks(), keep)
+            found += _by_blocks(queries[first : first + _QUERIES_TOGETHER], self._blocks(), k)
         return found
 
     def _blocks(self) -> Iterator[tuple[int, Floats]]:
         for first in range(0, len(self.rows), BLOCK_ROWS):
             yield first, self.rows[first : first + BLOCK_ROWS]
 
-    def _scored(self, query: Floats, rows: Rows) -> RowHits:
+    def _scored(self, query: Floats, rows: Rows, k: int) -> Found:
         # einsum adds every row up in the same order, which a BLAS product does not promise.
         exact = np.einsum("ij,j->i", self.rows[rows].astype(np.float64), query.astype(np.float64))
         scores = exact.astype(np.float32)
-        order = np.lexsort((rows, -scores))
-        return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
+        good = scores >= _kth(scores, k)
+        return Found(rows[good], scores[good])
 
 
 class Half(Exact):
     """Every row is looked at: float16 rows in a faiss file that is memory-mapped.
 
-    One query is a scan by faiss (numpy has no fast float16 product); many queries widen each block
-    of rows once and take the product.
+    A few queries are scanned for by faiss (numpy has no fast float16 product); for many, each block
+    of rows is widened once and multiplied.
     """
 
     def __init__(self, index: Any, dimensions: int) -> None:
-        import faiss
-
+        faiss: Any = importlib.import_module("faiss")
         self._index = index  # owns the memory that `rows` looks at
         codes = faiss.rev_swig_ptr(index.codes.data(), index.codes.size())
-        super().__init__(codes.view(np.float16).reshape(-1, dimensions))
+        rows: Any = codes.view(np.float16).reshape(-1, dimensions)
+        super().__init__(rows)
 
-    def _one(self, query: Floats, keep: int) -> list[Rows]:
-        return self._scan(query[None], keep)
+    def _one(self, query: Floats, k: int) -> list[Rows]:
+        return self._many(query[None], k)
 
-    def _many(self, queries: Floats, keep: int) -> list[Rows]:
-        if len(queries) < _SCAN_BELOW:
-            return self._scan(queries, keep)
-        return super()._many(queries, keep)
+    def _many(self, queries: Floats, k: int) -> list[Rows]:
+        if len(queries) >= _SCAN_BELOW:
+            return super()._many(queries, k)
+        return [self._scan(query[None], k) for query in queries]
 
-    def _scan(self, queries: Floats, keep: int) -> list[Rows]:
-        _, rows = self._index.search(queries, keep)
-        return [row[row >= 0] for row in rows]
+    def _scan(self, query: Floats, k: int) -> Rows:
+        depth = k
+        while True:  # until nothing that ties with the k-th can be left out
+            depth = min(2 * depth + 8, len(self.rows))
+            scores, rows = (found[0] for found in self._index.search(query, depth))
+            if depth == len(self.rows) or scores[-1] < scores[k - 1] - _margin(scores):
+                kept: Rows = rows[scores >= scores[k - 1] - _margin(scores)]
+                return kept
 
     def _blocks(self) -> Iterator[tuple[int, Floats]]:
         size = BLOCK_ROWS // 8  # widened rows should stay in the processor's cache
@@ -117,113 +125,82 @@ class Graph:
         self._index = index
         self._ef_search = ef_search
 
-    def __call__(self, queries: Floats, k: int) -> list[RowHits]:
-        """One list of (row, inner product) a query, best first, at most k."""
-        import faiss
-
-        size = min(k, self._index.ntotal)
-        if not size:
-            return [[] for _ in queries]
-        settings = faiss.SearchParametersHNSW(efSearch=max(self._ef_search, size))
-        scores, rows = self._index.search(queries, size, params=settings)
-        return [
-            [(row, score) for row, score in zip(*pair, strict=True) if row >= 0]
-            for pair in zip(rows.tolist(), scores.tolist(), strict=True)
-        ]
+    def __call__(self, queries: Floats, k: int) -> list[Found]:
+        """About the k best rows of each query."""
+        faiss: Any = importlib.import_module("faiss")
+        k = min(k, self._index.ntotal)
+        if not k:
+            return [_NOTHING for _ in queries]
+        settings = faiss.SearchParametersHNSW(efSearch=max(self._ef_search, k))
+        scores, rows = self._index.search(queries, k, params=settings)
+        there = rows >= 0
+        return [Found(row[ok], score[ok]) for row, score, ok in zip(rows, scores, there, strict=True)]
 
 
-def _best(scores: Floats, keep: int) -> Rows:
-    """The places of the `keep` highest of many scores.
+_NOTHING = Found(np.empty(0, np.int64), np.empty(0, np.float32))
 
-    The keep-th highest of the maxima of groups is a floor under the keep-th highest of all, so only
-    the few scores above it need sorting out.
+
+def _margin(scores: Floats) -> float:
+    return _MARGIN * max(1.0, float(np.abs(scores).max()))
+
+
+def _kth(scores: Floats, k: int) -> float:
+    """The k-th highest score, or the lowest where there are fewer."""
+    if len(scores) <= k:
+        return float(scores.min())
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def _best(scores: Floats, k: int) -> Rows:
+    """The places of the k highest of many scores, and of all within rounding of the k-th.
+
+    The k-th highest of the maxima of groups is a floor under the k-th highest of all, so only the
+    few scores above it need sorting out.
     """
+    margin = _margin(scores)
     whole = len(scores) // _GROUP * _GROUP
-    if whole // _GROUP > keep:
-        maxima = scores[:whole].reshape(-1, _GROUP).max(axis=1)
-        floor = np.partition(maxima, len(maxima) - keep)[len(maxima) - keep]
-        places = np.flatnonzero(scores >= floor)
-    else:
-        places = np.arange(len(scores))
-    return places[_highest(scores[places], keep)]
+    if whole // _GROUP <= k:
+        return np.flatnonzero(scores >= _kth(scores, k) - margin)
+    floor = _kth(scores[:whole].reshape(-1, _GROUP).max(axis=1), k)
+    places = np.flatnonzero(scores >= floor - margin)
+    few = scores[places]
+    return places[few >= _kth(few, k) - margin]
 
 
-def _highest(scores: Floats, keep: int) -> Rows:
-    if len(scores) <= keep:
-        return np.arange(len(scores))
-    return np.argpartition(scores, len(scores) - keep)[len(scores) - keep :]
+class _Pool:
+    """The best rows of one query so far."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._floor = -np.inf
+        self.rows: Rows = np.empty(0, np.int64)
+        self._scores: Floats = np.empty(0, np.float32)
+
+    def add(self, first: int, products: Floats) -> None:
+        """Takes what a block of rows has above the floor, and raises the floor."""
+        if len(self.rows) < self._k:
+            places = _best(products, self._k)
+        else:
+            places = np.flatnonzero(products >= self._floor)
+            if not len(places):
+                return
+        rows = np.concatenate([self.rows, places + first])
+        scores = np.concatenate([self._scores, products[places]])
+        if len(rows) >= self._k:
+            self._floor = _kth(scores, self._k) - _margin(scores)
+        good = scores >= self._floor
+        self.rows, self._scores = rows[good], scores[good]
 
 
-def _by_blocks(queries: Floats, blocks: Iterator[tuple[int, Floats]], keep: int) -> list[Rows]:
-    """The rows of the `keep` highest products of each query, one block of rows at a time."""
-    rows: list[Rows] = [np.empty(0, np.int64) for _ in queries]
-    scores: list[Floats] = [np.empty(0, np.float32) for _ in queries]
-    floors = np.full(len(queries), -np.inf, np.float32)
+def _by_blocks(queries: Floats, blocks: Iterator[tuple[int, Floats]], k: int) -> list[Rows]:
+    """The best rows of each query, one product of all queries with a block of rows at a time."""
+    pools = [_Pool(k) for _ in queries]
     buffer = np.empty(0, np.float32)
     for first, block in blocks:
         size = len(queries) * len(block)
         if len(buffer) < size:
             buffer = np.empty(size, np.float32)
-        products = buffer[:size].reshape(len(queries), len(block))
-        np.matmul(queries, block.T, out=products)
-        for query in range(len(queries)):
-            _merge(products[query], first, query, rows, scores, floors, keep)
-    return rows
-
-
-def _merge(
-    products: Floats,
-    first: int,
-    query: int,
-    rows: list[Rows],
-    scores: list[Floats],
-    floors: Floats,
-    keep: int,
-) -> None:
-    """Takes what a block has above the floor of a query and raises the floor."""
-    if len(rows[query]) < keep:
-        places = _best(products, keep)
-    else:
-        places = np.flatnonzero(products > floors[query])
-        if not len(places):
-            return
-    pool = np.concatenate([scores[query], products[places]])
-    of_pool = np.concatenate([rows[query], places + first])
-    highest = _highest(pool, keep)
-    rows[query], scores[query] = of_pool[highest], pool[highest]
-    if len(highest) == keep:
-        floors[query] = scores[query].min()
-
-
-def read_faiss(path: Path) -> Any:
-    """A faiss index, memory-mapped where its kind can be.
-
-    Raises:
-        DataError: The file is missing or damaged.
-    """
-    import faiss
-
-    return reading(path, lambda: faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))
-
-
-def read_rows(path: Path) -> Floats:
-    """A memory-mapped float32 matrix.
-
-    Raises:
-        DataError: The file is missing or damaged.
-    """
-    rows: Floats = reading(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False))
-    return rows
-
-
-def reading(path: Path, read: Callable[[], Any]) -> Any:
-    """What `read` returns, its failure told as that of a file."""
-    try:
-        return read()
-    except (OSError, ValueError, RuntimeError, EOFError) as error:
-        raise DataError(
-            "a readable file of vectors is needed",
-            str(error).splitlines()[0] if str(error) else type(error).__name__,
-            where=str(path),
-            hint="Build the index anew.",
-        ) from error
+        products = np.matmul(queries, block.T, out=buffer[:size].reshape(len(queries), len(block)))
+        for pool, ours in zip(pools, products, strict=True):
+            pool.add(first, ours)
+    return [pool.rows for pool in pools]

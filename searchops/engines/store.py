@@ -195,8 +195,14 @@ class DocumentStore:
         record: Record = {}
         for name, is_json, column in zip(self.columns, self._json, batch.columns, strict=True):
             value = column[offset].as_py()
-            record[name] = json.loads(value) if is_json and value is not None else value
+            record[name] = self._decode(value, name) if is_json and value is not None else value
         return record
+
+    def _decode(self, value: str, name: str) -> Any:
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise DataError(f"JSON in column {name!r} is needed", str(error), where=str(self._file)) from error
 
 
 def _open(file: Path) -> tuple[list[pa.RecordBatch], pa.Schema]:
@@ -242,9 +248,7 @@ def _check_docnos(docnos: list[Any]) -> None:
     if len(set(docnos)) != len(docnos):
         seen: set[str] = set()
         doubled = dict.fromkeys(docno for docno in docnos if docno in seen or seen.add(docno))  # type: ignore[func-returns-value]
-        raise DataError(
-            "docnos that differ are needed", f"more than one {_few(list(doubled))}", where="documents"
-        )
+        raise DataError("docnos that differ are needed", f"more than one {_few(list(doubled))}", where="documents")
 
 
 def _few(values: Sequence[Any]) -> str:
@@ -280,9 +284,7 @@ def _arrow(values: list[Any], name: str) -> tuple[pa.Array, bytes, int]:
     try:
         encoded = [None if value is None else json.dumps(value, default=_plain_or_fail) for value in values]
     except (TypeError, ValueError) as error:
-        raise DataError(
-            "metadata that JSON can hold is needed", str(error), where=f"column {name!r}"
-        ) from error
+        raise DataError("metadata that JSON can hold is needed", str(error), where=f"column {name!r}") from error
     return pa.array(encoded, pa.large_string()), b"json", 0
 
 

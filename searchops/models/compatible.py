@@ -210,34 +210,31 @@ class OpenAIModel:
         key = os.environ.get(self.api_key_env, "").strip()
         if not key or not key.isascii() or not key.isprintable():
             found = "none" if not key else "one with characters that no header carries"
-            hint = (
-                f"Set it (export {self.api_key_env}=…); an endpoint that takes no key wants api_key_env=None."
-            )
+            hint = f"Set it (export {self.api_key_env}=…); an endpoint that takes no key wants api_key_env=None."
             needed = f"a key in the environment variable {self.api_key_env} is needed"
             raise SpecError(needed, found, where=self._where, hint=hint)
         return key
 
     def _asked(self, client: Any, body: Mapping[str, Any], key: str) -> tuple[str, int]:
         backoff = Backoff(self.backoff_s, self.max_wait_s)
-        failure, attempt = _Failure("no attempt"), 0
-        for attempt in range(self.max_retries + 1):
+        n_requests = 0
+        while True:
             with self._slots:
                 answer = _posted(client, body)
+            n_requests += 1
             if isinstance(answer, str):
-                return answer, attempt + 1
-            failure = answer
-            wait_s = backoff.wait_s(attempt, failure.asked_s, self._rng)
-            if not failure.transient or attempt == self.max_retries or wait_s is None:
-                break
+                return answer, n_requests
+            wait_s = backoff.wait_s(n_requests - 1, answer.asked_s, self._rng)
+            if not answer.transient or n_requests > self.max_retries or wait_s is None:
+                # Raised out here, so that no traceback carries the client's error and its headers.
+                raise self._error(answer, n_requests, key)
             time.sleep(wait_s)
-        # Raised out here, so that no traceback carries the client's own error with its request's headers.
-        raise self._error(failure, attempt + 1, key)
 
     def _error(self, failure: _Failure, n_requests: int, key: str) -> SearchopsError:
         found = failure.text.replace(key, "[key]") if self.api_key_env else failure.text
         found += "" if n_requests == 1 else f", after {n_requests} requests"
         if failure.status in _SETUP_STATUSES:
-            hint = f"Check model, base_url and the key in {self.api_key_env}."
+            hint = f"Check model, base_url and {self.api_key_env or 'whether it wants a key (api_key_env)'}."
             needed = "an endpoint that accepts the request is needed"
             return SpecError(needed, found, where=self._where, hint=hint)
         hint = ""

@@ -45,9 +45,7 @@ class ReplayModel:
         0
     """
 
-    def __init__(
-        self, record: str | Path | Sequence[Exchange | Mapping[str, Any]], *, in_order: bool = True
-    ) -> None:
+    def __init__(self, record: str | Path | Sequence[Exchange | Mapping[str, Any]], *, in_order: bool = True) -> None:
         self.record = record
         self.in_order = in_order
         if isinstance(record, (str, Path)):

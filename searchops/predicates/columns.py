@@ -55,9 +55,7 @@ class Table:
         timeout_s: Seconds that all patterns of the predicate may take together.
     """
 
-    def __init__(
-        self, records: Sequence[Record], columns: Iterable[str] | None = None, timeout_s: float = 1.0
-    ) -> None:
+    def __init__(self, records: Sequence[Record], columns: Iterable[str] | None = None, timeout_s: float = 1.0) -> None:
         self.records = records
         self.timeout_s = timeout_s
         self._known = frozenset(columns or ())

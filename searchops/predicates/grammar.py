@@ -67,9 +67,7 @@ def parse(text: str, *, where: str = "filter") -> Predicate:
     if not isinstance(text, str):
         raise SpecError("a predicate or its text form is needed", type(text).__name__, where=where)
     if len(text) > MAX_CHARS:
-        raise SpecError(
-            f"a text of at most {MAX_CHARS:,} characters is needed", f"{len(text):,}", where=where
-        )
+        raise SpecError(f"a text of at most {MAX_CHARS:,} characters is needed", f"{len(text):,}", where=where)
     source = Source(text, where)
     return _Reader(source, source.tokens()).predicate()
 

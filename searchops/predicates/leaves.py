@@ -7,6 +7,7 @@ and never a quiet false.
 from __future__ import annotations
 
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,8 +60,9 @@ class _Leaf(Predicate):
     def _prepare(self) -> None:
         """Checks and normalises the arguments."""
 
+    @abstractmethod
     def _written(self) -> str:
-        raise NotImplementedError
+        """The text form, made once."""
 
     def _column(self, table: Table) -> Column:
         return table.column(self.name, leaf=self.text)
@@ -97,7 +99,7 @@ class Compare(_Leaf):
     def _check(self, table: Table) -> None:
         self._column(table).require({kind(self.value)}, leaf=clip(self.text), hint=_other_kind(self))
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, _live: list[bool], /) -> list[bool]:
         column, compare, value = self._column(table), OPERATORS[self.operator], self.value
         if "missing" in column.kinds:
             return [item is not None and compare(item, value) for item in column.values]
@@ -137,7 +139,7 @@ class IsIn(_Leaf):
         column = self._column(table)
         column.require(self._kinds or column.kinds, leaf=clip(self.text), hint="Only like kinds compare.")
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, _live: list[bool], /) -> list[bool]:
         values = self._column(table).values
         if "bool" in self._kinds:  # 1 == True in Python, but not here
             return [(isinstance(item, bool), item) in self._keys for item in values]
@@ -168,7 +170,7 @@ class Contains(_Leaf):
             hint = "These are elements of its lists; only like kinds compare."
             column.elements().require({wanted}, leaf=clip(self.text), hint=hint)
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, _live: list[bool], /) -> list[bool]:
         column, value = self._column(table), self.value
         if column.kinds <= {"text"}:
             return [value in item for item in column.values]
@@ -199,7 +201,7 @@ class Matches(_Leaf):
     def _check(self, table: Table) -> None:
         self._column(table).require({"text"}, leaf=clip(self.text))
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, live: list[bool], /) -> list[bool]:
         values = self._column(table).values
         return [
             wanted and item is not None and found_in(self.pattern, item, table, where)
@@ -220,7 +222,7 @@ class Exists(_Leaf):
     def _check(self, table: Table) -> None:
         self._column(table)
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, _live: list[bool], /) -> list[bool]:
         return [item is not None for item in self._column(table).values]
 
 

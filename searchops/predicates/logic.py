@@ -10,6 +10,7 @@ depth three).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +26,7 @@ MAX_DEPTH: Final = 50
 MAX_LEAVES: Final = 1000
 
 
-class Predicate:
+class Predicate(ABC):
     """A condition on a record; immutable, comparable, hashable and picklable.
 
     Combine with `&`, `|` and `~`. `str` gives the text form, which `parse` reads back; `repr` gives the
@@ -116,15 +117,17 @@ class Predicate:
         """The Python form."""
         return self._python()
 
+    @abstractmethod
     def _python(self) -> str:
-        raise NotImplementedError
+        """The Python form."""
 
+    @abstractmethod
     def _check(self, table: Table) -> None:
-        raise NotImplementedError
+        """Checks that the columns are there and hold kinds that can be asked."""
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    @abstractmethod
+    def _evaluate(self, table: Table, live: list[bool], /) -> list[bool]:
         """Truth for each record; where `live` is false nobody asks, so any answer will do."""
-        raise NotImplementedError
 
     def _refuse_oversize(self) -> None:
         # Eagerly, so that every predicate there is can be written, read back and walked recursively.
@@ -193,7 +196,7 @@ class And(_Junction):
     _word = "and"
     _sign = "&"
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, live: list[bool], /) -> list[bool]:
         for part in self.parts:
             live = list(map(and_, live, part._evaluate(table, live)))
         return live
@@ -205,7 +208,7 @@ class Or(_Junction):
     _word = "or"
     _sign = "|"
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, live: list[bool], /) -> list[bool]:
         truth = [False] * len(live)
         for part in self.parts:
             truth = list(map(or_, truth, part._evaluate(table, live)))
@@ -221,9 +224,7 @@ class Not(Predicate):
 
     def __post_init__(self) -> None:
         if isinstance(self.part, Not):
-            raise SpecError(
-                "a negation of something else is needed", "not not", where="filter", hint="Write ~p."
-            )
+            raise SpecError("a negation of something else is needed", "not not", where="filter", hint="Write ~p.")
         self._refuse_oversize()
 
     @cached_property
@@ -256,7 +257,7 @@ class Not(Predicate):
     def _check(self, table: Table) -> None:
         self.part._check(table)
 
-    def _evaluate(self, table: Table, live: list[bool]) -> list[bool]:
+    def _evaluate(self, table: Table, live: list[bool], /) -> list[bool]:
         return list(map(not_, self.part._evaluate(table, live)))
 
 

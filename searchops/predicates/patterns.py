@@ -94,6 +94,4 @@ def _count(digits: str) -> int:
 
 
 def _bad(pattern: str, needed: str, found: str) -> SpecError:
-    return SpecError(
-        f"matches needs {needed}", found, where="filter", hint=f"The pattern is {clip(repr(pattern))}."
-    )
+    return SpecError(f"matches needs {needed}", found, where="filter", hint=f"The pattern is {clip(repr(pattern))}.")

@@ -38,8 +38,10 @@ def plain(value: Any) -> Any:
     """
     if value is None or value is pd.NA or value is pd.NaT:
         return None
-    if isinstance(value, (float, Decimal)):
-        return None if math.isnan(value) else _scalar(value)
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value)  # np.float64 is a float
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else value
     if isinstance(value, date):
         return _iso(value)
     if isinstance(value, np.ndarray):
@@ -130,10 +132,6 @@ def _finite(value: int | float, context: str) -> int | float:
     return value
 
 
-def _scalar(value: float | Decimal) -> float | Decimal:
-    return float(value) if isinstance(value, float) else value  # np.float64 is a float
-
-
 def _iso(value: date) -> str:
     if not isinstance(value, datetime):
         return value.isoformat()
@@ -149,5 +147,5 @@ def _from_numpy(value: np.generic) -> Any:
     if isinstance(value, np.longdouble):
         return plain(float(value))  # its item() is itself
     if isinstance(value, np.timedelta64):
-        return value  # its item() can be a bare count of nanoseconds
+        return plain(pd.Timedelta(value))  # its item() can be a bare count of nanoseconds
     return plain(value.item())

@@ -135,6 +135,10 @@ class Primitive(pt.Transformer):
         settings = {name: short(value) for name, value in self.arguments(all_of_them=True).items()}
         return {"label": self.label(), "help_url": None, "settings": settings}
 
+    def subtransformers(self) -> dict[str, Any]:
+        """Transformers inside the stage, for `pt.inspect`; it would take an empty tuple for some."""
+        return {}
+
     def label(self) -> str:
         """A name of at most 20 characters for pictures and tables, such as `rerank k=10`."""
         k = getattr(self, "k", None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from searchops.frames import Record
-from searchops.predicates import Predicate, parse
-from searchops.primitives.base import Primitive
+from searchops.frames import Group, Record
+from searchops.predicates import Predicate, as_predicate
+from searchops.primitives.base import Outcome, Primitive
 
 
 class Filter(Primitive):
@@ -27,8 +28,14 @@ class Filter(Primitive):
     needs: ClassVar[tuple[str, ...]] = ("qid", "docno")
 
     def __init__(self, predicate: Predicate | str) -> None:
-        self.predicate = parse(predicate) if isinstance(predicate, str) else predicate
+        self.predicate = as_predicate(predicate)
 
-    def kernel(self, rows: list[Record]) -> list[Record]:
+    def process(self, groups: Sequence[Group]) -> list[Outcome]:
         """The rows that pass; scores and ranks stay as they were."""
-        return [row for row, keep in zip(rows, self.predicate.mask(rows), strict=True) if keep]
+        # A column that only some tasks' rows have is missing in the others', not unknown.
+        columns = {name for group in groups for row in group.rows for name in row}
+        return [Outcome(self._kept(group.rows, columns) if group.rows else []) for group in groups]
+
+    def _kept(self, rows: list[Record], columns: set[str]) -> list[Record]:
+        keep = self.predicate.mask(rows, columns=columns)
+        return [row for row, kept in zip(rows, keep, strict=True) if kept]

@@ -73,9 +73,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", start + 1)
 
 
-def _read(
-    reply: Reply, what_is_wrong: Callable[[Mapping[str, Any]], str | None]
-) -> tuple[dict[str, Any] | None, str]:
+def _read(reply: Reply, what_is_wrong: Callable[[Mapping[str, Any]], str | None]) -> tuple[dict[str, Any] | None, str]:
     answer = json_object(reply.content or "")
     if answer is None:
         ended = {"length": "it was cut at max_tokens", "content_filter": "it was filtered"}

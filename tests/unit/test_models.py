@@ -74,9 +74,7 @@ def test_an_unknown_role_is_refused_with_the_nearest_one() -> None:
         (Exchange, {"request": {"messages": []}}, "'reply'"),
     ],
 )
-def test_json_of_another_shape_is_refused_by_name_and_nothing_is_lost_silently(
-    kind: Any, data: Any, text: str
-) -> None:
+def test_json_of_another_shape_is_refused_by_name_and_nothing_is_lost_silently(kind: Any, data: Any, text: str) -> None:
     with pytest.raises(DataError) as caught:
         kind.from_dict(data)
     assert text in str(caught.value)
@@ -310,9 +308,7 @@ def test_threads_share_a_script_and_each_reply_is_given_once() -> None:
 
 def recorded(*contents: str, **settings: Any) -> list[Exchange]:
     return [
-        Exchange(
-            Request((Message("system", "Be brief."), Message("user", text)), **settings), Reply(text[::-1])
-        )
+        Exchange(Request((Message("system", "Be brief."), Message("user", text)), **settings), Reply(text[::-1]))
         for text in contents
     ]
 

@@ -58,7 +58,7 @@ def test_text_compares_by_code_point_and_case_counts() -> None:
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("text", ["year == 1", "year != 1", "year < 1", "year >= 1", "year in [1, 2]"])
 def test_a_comparison_with_a_missing_value_is_false(text: str, missing: Any) -> None:
-    assert kept(text, [{"year": missing}, {}]) == [] if text else None
+    assert kept(text, [{"year": missing}, {}]) == []
 
 
 def test_a_column_absent_from_one_record_is_missing_there() -> None:
@@ -95,9 +95,7 @@ def test_a_list_of_both_kinds_keeps_one_and_true_apart() -> None:
     assert kept("x in [1, false]", records) == [0, 3]
 
 
-@pytest.mark.parametrize(
-    "value", [np.int64(3), np.float32(3), np.longdouble(3), Decimal(3), Fraction(3), np.uint8(3)]
-)
+@pytest.mark.parametrize("value", [np.int64(3), np.float32(3), np.longdouble(3), Decimal(3), Fraction(3), np.uint8(3)])
 def test_numbers_of_other_libraries_compare_as_numbers(value: Any) -> None:
     assert kept("x == 3", [{"x": value}]) == [0]
     assert kept("x in [2, 3]", [{"x": value}]) == [0]
@@ -130,7 +128,7 @@ def test_times_keep_their_order_as_text() -> None:
 
 
 def test_dates_may_be_values_of_a_predicate() -> None:
-    assert field("day") >= dt.date(2020, 1, 31) == (field("day") >= "2020-01-31")
+    assert (field("day") >= dt.date(2020, 1, 31)) == (field("day") >= "2020-01-31")
     assert (field("day") >= pd.Timestamp("2020-01-31")).text == "day >= '2020-01-31'"
 
 
@@ -158,9 +156,9 @@ def test_matches_finds_the_pattern_anywhere_in_the_text() -> None:
 def test_and_or_not_bind_as_usual() -> None:
     records = [{"a": a, "b": b, "c": c} for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     texts = {
-        "a == 1 or b == 1 and c == 1": lambda a, b, c: a or b and c,
+        "a == 1 or b == 1 and c == 1": lambda a, b, c: a or (b and c),
         "(a == 1 or b == 1) and c == 1": lambda a, b, c: (a or b) and c,
-        "not a == 1 and b == 1 or c == 1": lambda a, b, c: not a and b or c,
+        "not a == 1 and b == 1 or c == 1": lambda a, b, c: (not a and b) or c,
         "not (a == 1 and b == 1) or c == 1": lambda a, b, c: not (a and b) or c,
         "not not a == 1": lambda a, b, c: a,
     }
@@ -191,8 +189,7 @@ def test_an_unknown_column_is_an_error_that_names_the_columns_there_are() -> Non
     with pytest.raises(FrameError) as caught:
         parse("yaer >= 2019").mask([{"docno": "d1", "Year": 2019, "year": 2020}])
     assert str(caught.value) == (
-        "filter: a column 'yaer' is needed for yaer >= 2019; found columns Year, docno, year. "
-        "Did you mean 'year'?"
+        "filter: a column 'yaer' is needed for yaer >= 2019; found columns Year, docno, year. Did you mean 'year'?"
     )
 
 
@@ -233,13 +230,11 @@ def test_columns_known_elsewhere_are_missing_here_and_no_error() -> None:
         ("x == 1", [{"a": 1}], "found dict in 1 of 1, such as {'a': 1}"),
         ("x == 1", [b"1"], "found bytes"),
         ("x == 1", [1j], "found complex"),
-        ("x == 1", [np.timedelta64(1, "ns")], "found timedelta64"),
+        ("x == 1", [np.timedelta64(1, "ns")], "found Timedelta"),
         ("x == 1", [{"a": 1}, "t"], "found dict in 1 of 2, such as {'a': 1}; text in 1 of 2, such as 't'"),
     ],
 )
-def test_mixed_kinds_are_an_error_that_counts_what_was_found(
-    text: str, values: list[Any], message: str
-) -> None:
+def test_mixed_kinds_are_an_error_that_counts_what_was_found(text: str, values: list[Any], message: str) -> None:
     with pytest.raises(FrameError) as caught:
         parse(text).mask([{"x": value} for value in values])
     assert message in str(caught.value)
@@ -259,9 +254,7 @@ def test_none_of_a_list_is_false_whatever_the_column_holds() -> None:
 def test_a_pattern_that_takes_too_long_on_one_text_is_an_error_that_names_both() -> None:
     with pytest.raises(FrameError) as caught:
         parse("text matches '(a|aa)+$'").mask([{"docno": "d7", "text": "a" * 5000 + "!"}])
-    assert "the pattern '(a|aa)+$' must be quick; found no answer within 0.25 s on docno 'd7'" in str(
-        caught.value
-    )
+    assert "the pattern '(a|aa)+$' must be quick; found no answer within 0.25 s on docno 'd7'" in str(caught.value)
     with pytest.raises(FrameError, match="on record 1"):
         parse("text matches '(a|aa)+$'").mask([{"text": "b"}, {"text": "a" * 5000 + "!"}])
 
@@ -324,7 +317,7 @@ def test_each_python_form_has_its_text(built: Predicate, text: str) -> None:
 
 
 def test_values_of_enumerations_are_their_plain_values() -> None:
-    class Lang(str, enum.Enum):
+    class Lang(str, enum.Enum):  # noqa: UP042
         DE = "de"
 
     class Level(enum.IntEnum):
@@ -379,7 +372,7 @@ def test_predicates_cannot_be_changed() -> None:
     "use",
     [
         lambda: bool(field("a") == 1),
-        lambda: not (field("a") == 1),
+        lambda: not field("a").exists(),
         lambda: (field("a") == 1) and (field("b") == 2),
         lambda: 1 < field("a") < 3,
     ],
@@ -419,9 +412,7 @@ def test_predicates_combine_with_predicates_only() -> None:
     assert ~~predicate is predicate
 
 
-@pytest.mark.parametrize(
-    "value", [*MISSING, object(), b"x", [1], {"a": 1}, 1j, Decimal(1), 10**400, float("inf")]
-)
+@pytest.mark.parametrize("value", [*MISSING, object(), b"x", [1], {"a": 1}, 1j, Decimal(1), 10**400, float("inf")])
 def test_values_that_records_are_not_compared_with_are_refused(value: Any) -> None:
     for build in (field("a").__eq__, field("a").contains, lambda v: field("a").isin([v])):
         with pytest.raises(SpecError):
@@ -521,29 +512,31 @@ def test_escapes_of_a_regular_expression_are_left_to_it(written: str, pattern: s
         ("!a", "f:1:1: needs a field; found '!'. Write not."),
         ("(a == 1", "f:1:8: needs 'and', 'or' or ')'; found the end"),
         ("2019 <= year", "f:1:1: needs a field; found '2019'. Write the field first: year >= 2019."),
-        ("lang == de", "f:1:9: needs a value; found 'de'. Quote a text, as in lang == 'de'; "
-         "fields are not compared with each other."),
+        ("lang == de", ("f:1:9: needs a value; found 'de'. Quote a text, as in lang == 'de'; "
+         "fields are not compared with each other.")),
         ("a contians 'b'", "f:1:3: needs a comparison after 'a'; found 'contians'. Did you mean 'contains'?"),
-        ("a not == 1", "f:1:7: needs in, contains, matches or exists after 'not'; found '=='. "
-         "Write not before the field: not year == 2019."),
+        ("a not == 1", ("f:1:7: needs in, contains, matches or exists after 'not'; found '=='. "
+         "Write not before the field: not year == 2019.")),
         ("in == 1", "f:1:1: needs a field; found 'in'. Put backquotes around a column of that name: `in`."),
         ("exists year", "f:1:8: needs '(' after 'exists'; found 'year'. Write exists(year)."),
         ("exists(year", "f:1:12: needs ')'; found the end. Write exists(year)."),
-        ("a == null", "f:1:6: needs a value; found 'null'. A comparison with null is always false; "
-         "write exists(year) or not exists(year)."),
+        ("a == null", ("f:1:6: needs a value; found 'null'. A comparison with null is always false; "
+         "write exists(year) or not exists(year).")),
         ("a in 'x'", "f:1:6: needs a list after 'in'; found 'x'. Write in ['de', 'fr']."),
         ("a in ['x' 'y']", "f:1:11: needs ',' or ']'; found 'y'"),
         ("a in ('x']", "f:1:10: needs ',' or ')'; found ']'"),
         ("a matches b", "f:1:11: needs a pattern in quotes; found 'b'. Write title matches '^A'."),
-        ("a matches '('", "f:1:11: matches needs a valid regular expression; found missing ) at position 1. "
-         "The pattern is '('."),
+        ("a matches '('", ("f:1:11: matches needs a valid regular expression; found missing ) at position 1. "
+         "The pattern is '('.")),
         ("a == 'x", "f:1:6: needs a closing '; found the end. Write \\ before a quote inside."),
-        ("day >= 2020-01-31", "f:1:8: needs a number; found '2020-01-31'. Quote a text or date: '2020-01-31'."),
+        ("day >= 2020-01-31", ("f:1:8: needs a number; found '2020-01-31'. "
+         "Quote a text or date: '2020-01-31'.")),
         ("a == 1e999", "f:1:6: a comparison needs a number between -1e308 and 1e308; found a larger one"),
-        ("a == ‘x’", "f:1:6: needs a field, a value, a comparison or a parenthesis; found '\\u2018'. "
-         "Use the straight quotes ' and \"."),
-        ("a == 'C:\\data'", "f:1:6: a text needs the escapes \\\\ \\' \\\" \\n \\t \\r \\xHH \\uHHHH; found '\\d'. "
-         "Write \\\\ for one backslash."),
+        ("a == \u2018x\u2019", ("f:1:6: needs a field, a value, a comparison or a parenthesis; "
+         "found '\\u2018'. Use the straight quotes ' and \".")),
+        ("a == 'C:\\data'", ("f:1:6: a text needs the escapes "
+         "\\\\ \\' \\\" \\n \\t \\r \\xHH \\uHHHH; found '\\d'. "
+         "Write \\\\ for one backslash.")),
         ("a < true", "f:1:1: < needs a number or text; found true. Use == or !=."),
     ],
 )  # fmt: skip
@@ -552,6 +545,44 @@ def test_errors_say_where_what_is_needed_what_was_found_and_what_to_do(text: str
         parse(text, where="f")
     # A quoted text in a message stands between its own quotes.
     assert str(caught.value).replace("found ''x''", "found 'x'") == message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", "needs a valid regular expression; found missing ) at position 1"),
+        ("(" * 120 + ")" * 120 + "*+?*", "needs a valid regular expression; found multiple repeat"),
+        ("(?a)(?u)x", "needs a valid regular expression; found ASCII, LOCALE and UNICODE flags"),
+        ("a" * 257, "needs a pattern of at most 256 characters; found 257 characters"),
+        ("a{1001}", "needs repeat counts of at most 1,000; found {1001}"),
+        ("a{2,4294967294}", "needs repeat counts of at most 1,000; found {2,4294967294}"),
+        ("(?:a{200}){100}", "needs repeat counts whose product is at most 10,000; found 20,000"),
+        ("(a|(?1))*", "needs a pattern without recursion; found (?1"),
+        ("a(?R)", "needs a pattern without recursion; found (?R"),
+        ("(?x) a b", "needs a pattern without verbose mode; found (?x"),
+    ],
+)
+def test_a_pattern_that_is_wrong_or_too_expensive_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        field("a").matches(pattern)
+    assert "matches " + reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\{5000\}", "{5000}"),
+        (r"\(?x", "x"),
+        (r"[(]?R", "R"),
+        (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", "2020-01-31T13:05"),
+        (r"(?:a{0,1000}){1,1000}", "aaa"),
+        (r"(?<year>\d{4})(?(year)-|x)", "2020-"),
+        (r"(?i:PYTHON)(?=x)", "pythonx"),
+        (r"\p{Lu}{2}", "ÄÖ"),
+    ],
+)
+def test_usual_patterns_are_no_attack(pattern: str, text: str) -> None:
+    assert field("t").matches(pattern)({"t": text}) is True
 
 
 def test_a_caret_stands_under_the_place_as_a_note() -> None:
@@ -593,6 +624,17 @@ def test_a_predicate_too_large_to_be_read_back_cannot_be_built() -> None:
     assert parse(str(deep)) == deep
     with pytest.raises(SpecError, match="at most 50 levels"):
         ~(deep & deep) & deep
+
+
+def test_text_that_is_too_long_or_nested_too_deep_is_refused() -> None:
+    with pytest.raises(SpecError, match="f: a text of at most 100,000 characters is needed; found 100,001"):
+        parse(" " * 100_001, where="f")
+    with pytest.raises(SpecError, match="filter:1:51: needs at most 50 levels of nesting; found more"):
+        parse("(" * 51)
+    with pytest.raises(SpecError, match="filter:1:6: needs a number of at most 400 digits"):
+        parse("a == " + "9" * 401)
+    with pytest.raises(SpecError, match="filter:1:6: a comparison needs a number between"):
+        parse("a == " + "9" * 400)
 
 
 def test_long_lists_and_texts_within_the_limits_are_read() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -43,7 +47,7 @@ def _stripped(text: str) -> list[str]:
         ("wing . an experimental study . done .", ["wing .", "an experimental study .", "done ."]),
         ("all lower case. no capitals here. none.", ["all lower case.", "no capitals here.", "none."]),
         ("Rows . . . . . . 12 here", ["Rows . . . . . . 12 here"]),
-        ("今日は晴れ。明日は雨！本当？はい", ["今日は晴れ。", "明日は雨！", "本当？", "はい"]),
+        ("今日は晴れ。明日は雨\uff01本当\uff1fはい", ["今日は晴れ。", "明日は雨\uff01", "本当\uff1f", "はい"]),
         ("他说「你好。」然后走了。", ["他说「你好。」", "然后走了。"]),
     ],
 )
@@ -52,7 +56,7 @@ def test_sentences_end_where_a_reader_ends_them(text: str, sentences: list[str])
 
 
 def test_blank_lines_list_items_and_short_lines_end_a_sentence_without_a_stop() -> None:
-    text = "A heading\n\nFirst words here\nShort Line\n- one thing\n- another\n* starred\n(a) lettered\n# Title\nend"
+    text = "A heading\n\nFirst words here\nShort Line\n- one thing\n- another\n* starred\n(a) b\n# Title\nend"
     assert _stripped(text) == [
         "A heading",
         "First words here",
@@ -60,7 +64,7 @@ def test_blank_lines_list_items_and_short_lines_end_a_sentence_without_a_stop() 
         "- one thing",
         "- another",
         "* starred",
-        "(a) lettered",
+        "(a) b",
         "# Title\nend",
     ]
 
@@ -177,8 +181,24 @@ def test_passages_keep_the_documents_columns_and_leave_the_document_alone() -> N
     before = dict(document)
     got = passages(document, Sentences())
     assert got == [
-        {"docno": "a/b c", "title": "T", "text": "One. ", "year": 2020, "passage_id": "a/b c%p0", "start": 0, "end": 5},
-        {"docno": "a/b c", "title": "T", "text": "Two.", "year": 2020, "passage_id": "a/b c%p1", "start": 5, "end": 9},
+        {
+            "docno": "a/b c",
+            "title": "T",
+            "text": "One. ",
+            "year": 2020,
+            "passage_id": "a/b c%p0",
+            "start": 0,
+            "end": 5,
+        },
+        {
+            "docno": "a/b c",
+            "title": "T",
+            "text": "Two.",
+            "year": 2020,
+            "passage_id": "a/b c%p1",
+            "start": 5,
+            "end": 9,
+        },
     ]
     assert document == before
 
@@ -193,3 +213,23 @@ def test_a_document_without_text_or_docno_is_refused(document: dict[str, object]
 def test_what_is_no_passage_id_is_refused(wrong: str) -> None:
     with pytest.raises(FrameError, match="a passage id such as"):
         parse_passage_id(wrong)
+
+
+@pytest.mark.parametrize(
+    ("collection", "precision", "recall"),
+    [("hotpotqa", 0.99, 0.98), ("2wikimultihopqa", 0.98, 0.94), ("scifact", 0.99, 0.95)],
+)
+def test_sentences_agree_with_the_data_sets_own_boundaries(
+    collection: str, precision: float, recall: float, shared_data: Callable[[str], Path]
+) -> None:
+    folder = shared_data(collection)
+    texts = {row["docno"]: row["text"] for row in map(json.loads, (folder / "corpus.jsonl").open())}
+    common = theirs = ours = 0
+    for row in map(json.loads, (folder / "sents.jsonl").open()):
+        text = texts[row["docno"]]
+        outer = {0, len(text.rstrip())}
+        labelled = {len(text[:end].rstrip()) for _, end in row["spans"]} - outer
+        found = {len(text[:end].rstrip()) for _, end in Sentences().spans({"text": text})} - outer
+        common, theirs, ours = common + len(labelled & found), theirs + len(labelled), ours + len(found)
+    assert common / ours >= precision
+    assert common / theirs >= recall
