@@ -7,7 +7,7 @@ immediate, recovered, never), in the terms of this project's stages.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,12 +140,20 @@ def funnel(
     *,
     overlap: float = 1.0,
     pipeline: int | None = None,
+    found: Sequence[Life] | None = None,
 ) -> pd.DataFrame:
     """What each stage took in and put out, in rows and in labels.
 
     Columns: stage, label, kind, tasks, n_in, n_out (mean rows a task), seconds (mean a task); with
         labels also labels_in, labels_out, lost (counts over all tasks; a label counts as in a stage
         that makes candidates if it is in the run's tasks at all).
+
+    Args:
+        run: A run, a recorder or a run's folder.
+        evidence: Labels, as `delivery` takes them.
+        overlap: Share of a span that must be covered.
+        pipeline: Which of several recorded pipelines.
+        found: What `lives` gave for the same arguments, if it is at hand.
 
     Raises:
         FrameError, DataError: As `delivery`.
@@ -164,16 +172,21 @@ def funnel(
     table = table.reset_index().sort_values("stage", key=lambda column: column.map(_stage_key), ignore_index=True)
     if evidence is None:
         return table
-    found = lives(read, evidence, overlap=overlap, pipeline=pipeline)
-    by_event = {int(event): str(stage) for event, stage in zip(events["event"], events["stage"], strict=True)}
-    parents = dict(zip(events["event"], events["parent"], strict=True))
+    if found is None:
+        found = lives(read, evidence, overlap=overlap, pipeline=pipeline)
+    stage_of = {int(event): str(stage) for event, stage in zip(events["event"], events["stage"], strict=True)}
+    children: dict[int, set[str]] = {}
+    for parent, stage in zip(events["parent"], events["stage"], strict=True):
+        children.setdefault(int(parent), set()).add(str(stage))
     inside: dict[str, int] = dict.fromkeys(table["stage"], 0)
     outside = dict(inside)
     for life in found:
-        stages_in, stages_out = _stages_of(life, by_event, parents, overlap)
-        for stage in stages_in:
+        alive = [key for key, share in life.present.items() if share >= overlap - 1e-9]
+        put_out = {event for event, side in alive if side == "out"}
+        read_in = {stage_of[event] for event, side in alive if side == "in"}
+        for stage in read_in.union(*(children.get(event, set()) for event in put_out)):
             inside[stage] += 1
-        for stage in stages_out:
+        for stage in {stage_of[event] for event in put_out}:
             outside[stage] += 1
     makes = {str(stage) for stage, n in zip(events["stage"], events["parent"], strict=True) if n < 0}
     table["labels_in"] = [len(found) if s in makes else inside[s] for s in table["stage"]]
@@ -250,7 +263,9 @@ def lives(
         raise FrameError("overlap must be a share above 0 and at most 1", repr(overlap), where="delivery")
     read = as_run(run)
     events = _pipeline_events(read, pipeline)
-    tasks = {str(qid): _stages(frame) for qid, frame in events.groupby("qid", sort=False, observed=True)}
+    tasks: dict[str, list[Stage]] = {}
+    for qid, stage in zip(events["qid"], _stages(events), strict=True):
+        tasks.setdefault(str(qid), []).append(stage)
     labels = [label for label in to_labels(evidence) if label.qid in tasks]
     seen = _seen(read, labels, events)
     return [_life(label, seen[label], tasks[label.qid], overlap) for label in labels]
@@ -376,19 +391,6 @@ def _rows_of(run: Run, events: pd.DataFrame, docnos: set[str]) -> Iterable[tuple
         qid = qid_of.get(event)
         if qid is not None:
             yield (str(qid), docno), Seen(event, side, *rest)
-
-
-def _stages_of(
-    life: Life, by_event: Mapping[int, str], parents: Mapping[int, int], overlap: float
-) -> tuple[set[str], set[str]]:
-    """Stages whose input and whose output hold the label."""
-    alive = {key for key, share in life.present.items() if share >= overlap - 1e-9}
-    out = {by_event[event] for event, side in alive if side == "out"}
-    into = {by_event[event] for event, side in alive if side == "in"}
-    for event, stage in by_event.items():
-        if (parents.get(event, -1), "out") in alive:
-            into.add(stage)
-    return into, out
 
 
 def _stage_key(stage: str) -> tuple[int, ...]:

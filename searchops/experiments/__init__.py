@@ -1,0 +1,1 @@
+"""Experiments: pipelines compared, files run and resumed."""

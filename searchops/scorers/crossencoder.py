@@ -164,7 +164,7 @@ class _Classifier:
 
     def room(self, instruction: str, max_length: int | None) -> int:
         positions = getattr(self._model.config, "max_position_embeddings", None) or 512
-        reads = min(self._model.max_length or positions, positions)
+        reads = min(self._model.max_seq_length or positions, positions)
         return int(min(max_length or reads, reads) - self.tokenizer.num_special_tokens_to_add(pair=True))
 
     def read(self, pairs: Sequence[tuple[str, str]], instruction: str, batch_size: int) -> list[float]:

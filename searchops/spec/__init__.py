@@ -1,7 +1,8 @@
 """Pipeline files and texts to pipelines and back; names only, nothing in them is ever evaluated."""
 
-from searchops.spec.build import PlannedIndex, build_pipeline
+from searchops.spec.build import build_pipeline
 from searchops.spec.nodes import Node, as_node
+from searchops.spec.planned import PlannedIndex
 from searchops.spec.problems import SpecErrors
 from searchops.spec.reading import KEYS, IndexSpec, Spec, read_spec
 from searchops.spec.schema import json_schema

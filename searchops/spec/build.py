@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import pyterrier as pt
 
 from searchops import registry
-from searchops.errors import FrameError, SearchopsError, SpecError, did_you_mean
+from searchops.errors import SearchopsError, SpecError, did_you_mean
 from searchops.pipeline import Pipeline
 from searchops.spec.beside import DEFAULT_SCORER, with_scorer_settings
 from searchops.spec.nodes import Call, Node, Place, as_node
@@ -25,38 +25,12 @@ from searchops.spec.signatures import (
     signature_of,
 )
 from searchops.spec.text import parse_text
+from searchops.spec.variables import FromEnvironment, read_scalar
 
-__all__ = ["Building", "PlannedIndex", "build_pipeline"]
+__all__ = ["Building", "build_pipeline"]
 
 # What a place in a file shows where something is wrong and reading goes on.
 _WRONG: Final = object()
-
-
-class PlannedIndex:
-    """An index that a file names and nobody has opened: it can be composed, not searched."""
-
-    columns: tuple[str, ...] = ("docno",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlannedIndex) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def __repr__(self) -> str:
-        return f"PlannedIndex({self.name!r})"
-
-    def __len__(self) -> int:
-        return 0
-
-    def search(self, *_: Any) -> NoReturn:
-        """Refuses, as all that an open index does: this one was not opened."""
-        raise FrameError("an index that is open is needed", repr(self), where="Retrieve")
-
-    search_many = fetch = statistics = search
 
 
 def build_pipeline(
@@ -292,6 +266,9 @@ class Building:
             return _WRONG
         if "any" in shape.types:
             return self._anything(node, label)
+        if isinstance(value, FromEnvironment) and not shape.takes(value):
+            # The environment holds texts only: what type is meant, the argument says.
+            value = read_scalar(value)
         if not shape.takes(value):
             self.problems.add(node.place, f"{label} must be {shape.words()}", _shown(node))
             return _WRONG

@@ -115,6 +115,8 @@ def shown(value: Any) -> str:
     if isinstance(value, (dict, list, tuple)):
         return ("a mapping" if value else "an empty mapping") if isinstance(value, dict) else "a list"
     if isinstance(value, str):
+        # A text out of the environment is shown as its reference, never by its characters.
+        value = getattr(value, "reference", value)
         return repr(value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "…")
     if isinstance(value, (bool, int, float)):
         if isinstance(value, int) and abs(value) >= 10**_LONGEST:

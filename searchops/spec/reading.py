@@ -11,10 +11,11 @@ from typing import Any, Final
 import pyterrier as pt
 
 from searchops.errors import SpecError, did_you_mean
-from searchops.spec.build import Building, PlannedIndex
+from searchops.spec.build import Building
 from searchops.spec.document import read_document, read_text
 from searchops.spec.nodes import Node
 from searchops.spec.order import QUERIES, Order
+from searchops.spec.planned import PlannedIndex
 from searchops.spec.problems import Problems, SpecErrors, shown
 from searchops.spec.variables import FromEnvironment, overridden, substituted
 
@@ -91,7 +92,7 @@ class Spec:
 
         Example:
             >>> spec = read_spec("version: 1\nindex: lucene\npipeline: retrieve(k=5) >> dedupe", source="p.yaml")
-            >>> from searchops.spec.build import PlannedIndex
+            >>> from searchops.spec import PlannedIndex
             >>> spec.build(lambda index: PlannedIndex(index.name))
             {'p': (Retrieve(PlannedIndex('lucene'), k=5) >> Dedupe())}
         """

@@ -72,7 +72,7 @@ class Shape:
             return bool(self.kinds or self.parts) or "map" in self.types
         if isinstance(value, (list, tuple)):
             return "stages" in self.kinds or "list" in self.types
-        name = _SCALARS.get(type(value))
+        name = "str" if isinstance(value, str) else _SCALARS.get(type(value))
         if name is None:  # a call out of a text
             return bool(self.kinds or self.parts)
         return name in self.types or (name == "int" and "float" in self.types)

@@ -1,7 +1,7 @@
 """`${vars.x}` and `${env.X}`, and nothing else: no expression is ever evaluated.
 
-A scalar that is one reference takes the variable's value with its type; within a longer text its
-characters are put in. `$${` writes a `${` that stays. Values of the environment may be secret: they are
+A scalar that is one reference takes the variable's value with its type (the environment's are read as
+the type that the argument asks for); within a longer text its characters are put in. `$${` writes a `${` that stays. Values of the environment may be secret: they are
 `FromEnvironment`, which repr, records and dumps show as the reference they came from.
 """
 
@@ -19,7 +19,7 @@ from searchops.spec.nodes import MAX_NODES, Node, Place, as_node
 from searchops.spec.problems import Problems, shown
 from searchops.spec.scalars import resolve
 
-__all__ = ["FromEnvironment", "escaped", "overridden", "substituted"]
+__all__ = ["FromEnvironment", "escaped", "overridden", "read_scalar", "substituted"]
 
 _MAX_CHARACTERS: Final = 100_000
 _MAX_TOTAL: Final = 2_000_000
@@ -200,10 +200,7 @@ class _Substitution:
     def _whole(self, node: Node, match: re.Match[str]) -> Node:
         found = self._found(node, match)
         if isinstance(found, str):
-            # Without quotes it is read as the file would read it; quotes make it text.
-            value = _resolved(found) if node.plain else found
-            if isinstance(value, str):
-                value = FromEnvironment(value, match[0])
+            value = FromEnvironment(found, match[0])
             return replace(node, value=value, text=found, place=node.place._replace(straight=None))
         if found is None:
             return replace(node, value=None, broken=True)
@@ -251,7 +248,8 @@ class _Substitution:
         return found
 
 
-def _resolved(text: str) -> Any:
+def read_scalar(text: str) -> Any:
+    """A text as a file without quotes would be read; what no file can hold stays text."""
     try:
         return resolve(text)
     except SpecError:

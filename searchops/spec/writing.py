@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyterrier as pt
 from pyterrier._ops import Compose
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from searchops import registry
 from searchops.engines.base import Engine
 from searchops.errors import SpecError
 from searchops.pipeline import normalise
 from searchops.predicates import Predicate
-from searchops.spec.scalars import resolve
+from searchops.spec.forms import Called, Named, chain, to_yaml
 from searchops.spec.signatures import DEFAULT_FUSION, arguments_of, signature_of
-from searchops.spec.variables import FromEnvironment, escaped
+from searchops.spec.variables import FromEnvironment
 
 __all__ = ["dump", "to_nodes", "to_text"]
 
 _COMPONENTS: Final = ("scorer", "splitter", "model")
-_WIDTH: Final = 100
 
 
 def to_nodes(pipeline: pt.Transformer, indexes: Mapping[str, Any] | None = None) -> list[Any]:
@@ -51,6 +44,8 @@ def to_nodes(pipeline: pt.Transformer, indexes: Mapping[str, Any] | None = None)
 def to_text(pipeline: pt.Transformer, indexes: Mapping[str, Any] | None = None) -> str:
     """The one-line text form of a pipeline.
 
+    A value of the environment is written as its reference, which only a file resolves.
+
     Raises:
         SpecError: As `to_nodes`.
 
@@ -59,7 +54,7 @@ def to_text(pipeline: pt.Transformer, indexes: Mapping[str, Any] | None = None) 
         >>> to_text(Filter("year >= 2019") >> Dedupe("passage_id"))
         'filter("year >= 2019") >> dedupe("passage_id")'
     """
-    return _chain(to_nodes(pipeline, indexes))
+    return chain(to_nodes(pipeline, indexes))
 
 
 def dump(
@@ -100,15 +95,7 @@ def dump(
     described = {name: writing.index(engine) for name, engine in writing.indexes.items()}
     rest = {"measures": list(measures) or None, "record": record}
     content = {"version": 1, "collection": collection, "indexes": described or None, **stages, **rest}
-    return _yaml({key: value for key, value in content.items() if value is not None})
-
-
-class _Name(str):
-    """The name of a component, which a text writes without quotes."""
-
-
-class _Call(dict[str, Any]):
-    """A component's name with its arguments, which a text writes as a call."""
+    return to_yaml({key: value for key, value in content.items() if value is not None})
 
 
 class _Writing:
@@ -194,7 +181,7 @@ class _Writing:
             name = registry.name_of(kind, type(value))
             if name is not None:
                 call = self.call(name, self.arguments(value), signature_of(type(value)))
-                return _Call(call) if isinstance(call, dict) else _Name(call)
+                return Called(call) if isinstance(call, dict) else Named(call)
         if registry.name_of("part", type(value)) is not None:
             return self.arguments(value)
         if registry.name_of("engine", type(value)) is not None or value in self.indexes.values():
@@ -223,111 +210,3 @@ class _Writing:
         if kind is None:
             raise SpecError("an index of a registered engine is needed", repr(engine)[:200], where="dump")
         return self.call(kind, self.arguments(engine), signature_of(type(engine)))
-
-
-# -- the text form -----------------------------------------------------------------------------
-
-
-def _chain(stages: list[Any]) -> str:
-    return " >> ".join(map(_call, stages))
-
-
-def _call(node: Any) -> str:
-    if isinstance(node, str):
-        return node
-    ((name, given),) = node.items()
-    if isinstance(given, dict):
-        branches = given.get("branches") if "branches" in given else None
-        first = [_branch(branch) for branch in branches] if isinstance(branches, list) else []
-        rest = [f"{key}={_value(value)}" for key, value in given.items() if not (first and key == "branches")]
-        return f"{name}({', '.join(first + rest)})"
-    if isinstance(given, list):
-        return f"{name}({', '.join(map(_branch, given))})"
-    return f"{name}({_value(given)})"
-
-
-def _branch(branch: Any) -> str:
-    return _chain(branch) if isinstance(branch, list) else _call(branch)
-
-
-def _value(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (_Name, _Call)):
-        return _call(value)
-    if isinstance(value, str):
-        return json.dumps(str(value), ensure_ascii=False)
-    if isinstance(value, (int, float)):
-        return _number(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return "{" + ", ".join(f"{json.dumps(key)}: {_value(item)}" for key, item in value.items()) + "}"
-
-
-def _number(value: float) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return ".nan" if math.isnan(value) else ("-.inf" if value < 0 else ".inf")
-    return repr(value)
-
-
-# -- YAML --------------------------------------------------------------------------------------
-
-
-def _yaml(content: dict[str, Any]) -> str:
-    writer = YAML()
-    writer.width = 1_000_000  # a folded text reads worse than a long line
-    writer.default_flow_style = False
-    stream = io.StringIO()
-    writer.dump(_styled(content, block=True), stream)
-    return stream.getvalue()
-
-
-def _styled(value: Any, *, block: bool = False) -> Any:
-    """The data with the style of each part: what fits on a line stands on one, what must be quoted is."""
-    if isinstance(value, str):
-        return _scalar(escaped(value))
-    if isinstance(value, list):
-        made = CommentedSeq(_styled(item) for item in value)
-        if not any(isinstance(item, (dict, list)) for item in value) and _is_short(value):
-            made.fa.set_flow_style()
-        return made
-    if isinstance(value, dict):
-        mapping = CommentedMap((_scalar(key), _styled(item)) for key, item in value.items())
-        if not block and _is_short(value) and not _is_call(value):
-            mapping.fa.set_flow_style()
-        return mapping
-    return value
-
-
-def _scalar(text: str) -> Any:
-    plain = text.isprintable() and _is_read_as_text(text)
-    return text if plain else DoubleQuotedScalarString(text)
-
-
-def _is_read_as_text(text: str) -> bool:
-    """Whether a text without quotes is read as text."""
-    try:
-        return isinstance(resolve(text), str)
-    except SpecError:
-        return False
-
-
-def _is_call(value: dict[str, Any]) -> bool:
-    return len(value) == 1
-
-
-def _is_short(value: Any) -> bool:
-    """Whether it holds single values only (lists of them too) and fits on a line."""
-    items = value.values() if isinstance(value, dict) else value
-    if any(isinstance(item, (dict, list)) and len(item) > 0 and not _is_small(item) for item in items):
-        return False
-    return len(json.dumps(value, default=str)) <= _WIDTH
-
-
-def _is_small(value: Any) -> bool:
-    items = value.values() if isinstance(value, dict) else value
-    return not any(isinstance(item, (dict, list)) for item in items)
-
-
