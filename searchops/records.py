@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from searchops.errors import DataError
 
@@ -23,8 +23,7 @@ FORMAT_VERSION = 1
 RUN_FILE = "run.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One stage run on one task's rows.
 
     Attributes:

@@ -83,7 +83,13 @@ def tiny_collection():
     }
     documents = pd.DataFrame(
         [
-            {"docno": docno, "title": title, "text": text, "year": 2010 + place, "lang": "de" if docno == "größe" else "en"}
+            {
+                "docno": docno,
+                "title": title,
+                "text": text,
+                "year": 2010 + place,
+                "lang": "de" if docno == "größe" else "en",
+            }
             for place, (docno, (title, text)) in enumerate(texts.items())
         ]
     )

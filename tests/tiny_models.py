@@ -17,7 +17,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-WORDS = "the red fox blue hen old barn runs sleeps deep lake river nile seal lives north cold".split(" ")
+_LINE = "the red fox blue hen old barn runs sleeps deep lake river nile seal lives north cold"
+WORDS = _LINE.split(" ")
 BERT_LENGTH = 24
 
 

@@ -145,9 +145,7 @@ class DenseIndex:
         """One list of hits a query, in order; all queries are encoded and searched together."""
         for query in queries:
             if not isinstance(query, str):
-                raise FrameError(
-                    "a query that is text is needed", repr(query)[:80], where="DenseIndex.search"
-                )
+                raise FrameError("a query that is text is needed", repr(query)[:80], where="DenseIndex.search")
         if k < 0:
             raise FrameError("k of 0 or more is needed", str(k), where="DenseIndex.search")
         found: list[Hits] = [[] for _ in queries]
@@ -160,8 +158,7 @@ class DenseIndex:
 
     def _hits(self, found: Found, k: int) -> Hits:
         hits = [
-            (self._docnos[row], score)
-            for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
+            (self._docnos[row], score) for row, score in zip(found.rows.tolist(), found.scores.tolist(), strict=True)
         ]
         hits.sort(reverse=True)
         hits.sort(key=lambda hit: -hit[1])

@@ -74,7 +74,7 @@ class EncodedBlocks:
             np.savez(out, vectors=vectors, n_truncated=n_truncated)
             out.flush()
             os.fsync(out.fileno())
-        os.replace(unfinished, file)
+        unfinished.replace(file)
         return vectors, n_truncated
 
     def _read(self, file: Path, n_documents: int) -> tuple[Floats, int]:

@@ -1,6 +1,11 @@
 """The one Java virtual machine of the process, with pyserini's Anserini jar on its class path.
 
 pyserini itself is never imported (that takes seconds and needs an API key): only its jar is used.
+
+Calls into Java from several threads need care. jnius keeps the object of `thing.method` in the method,
+which all things of a class share, until the call reads it. Between the two no other thread may run:
+arguments are worked out before, in lines of their own, and are plain names in the call. What is done
+seldom (loading classes, opening, closing) is done under `exclusive`.
 """
 
 from __future__ import annotations
@@ -18,12 +23,12 @@ from typing import Any
 
 from searchops.errors import DataError
 
-__all__ = ["JavaInit", "java_class", "java_errors", "start"]
+__all__ = ["JavaInit", "exclusive", "java_class", "java_errors", "start"]
 
 MIN_JAVA = 21
 _PROBE = "io.anserini.search.ScoredDocs"
 _MAX_MEMORY = "-Xmx2g"
-_lock = threading.Lock()
+exclusive = threading.RLock()
 _thread = threading.local()
 _started_by = 0
 """The process that started the JVM: it does not live on in a forked child."""
@@ -44,7 +49,7 @@ def start() -> None:
     """
     global _started_by
     if _started_by != os.getpid():
-        with _lock:
+        with exclusive:
             _check_not_forked()
             if not _started_by:
                 import jnius_config
@@ -63,7 +68,8 @@ def java_class(name: str) -> Any:
     start()
     from jnius import autoclass
 
-    return autoclass(name)
+    with exclusive:
+        return autoclass(name)
 
 
 @contextmanager

@@ -24,6 +24,15 @@ __all__ = ["MODELS", "LuceneIndex"]
 MODELS = ("bm25", "qld", "bm25+rm3", "qld+rm3")
 _KIND = "lucene"
 _FOLDER = "lucene"
+_RETURNED = (
+    "java.util.List",
+    "org.apache.lucene.search.Query",
+    "org.apache.lucene.search.TopFieldDocs",
+    "io.anserini.rerank.RerankerContext",
+    "io.anserini.analysis.AnalyzerUtils",
+    "io.anserini.search.SearchCollection$Args",
+)
+"""What searching needs of Java: loaded before threads may do so side by side."""
 
 
 class LuceneIndex:
@@ -228,52 +237,54 @@ class _Searcher:
     def __init__(self, index: LuceneIndex) -> None:
         self._where = index.path
         jvm.start()
-        with self._errors():
-            folder = java_class("java.nio.file.Paths").get(str(index._folder / _FOLDER))
-            directory = java_class("org.apache.lucene.store.FSDirectory").open(folder)
-            self._reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
-            self._lucene = java_class("org.apache.lucene.search.IndexSearcher")(
-                self._reader, signature="(Lorg/apache/lucene/index/IndexReader;)V"
-            )
-            self._lucene.setSimilarity(_similarity(index))
-        self._check_complete(index)
-        self._analyzer = java_analyzer(index.manifest.settings["analyzer"])
-        self._generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        self._from_top = java_class("io.anserini.search.ScoredDocs").fromTopDocs
-        expands = index.model.endswith("+rm3")
-        self._rm3: Any = _rm3(index, self._analyzer) if expands else None
-        self._fb_docs = index.fb_docs
-        # Feedback documents tied at their last place are Anserini's choice, docno ascending.
-        self._order = _order(descending=not expands)
+        with jvm.exclusive, self._errors():
+            self._reader = _reader(index._folder / _FOLDER)
+            self._lucene = _lucene_searcher(self._reader, _similarity(index))
+            self._check_complete(index)
+            self._analyzer = java_analyzer(index.manifest.settings["analyzer"])
+            self._generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
+            self._from_top = java_class("io.anserini.search.ScoredDocs").fromTopDocs
+            expands = index.model.endswith("+rm3")
+            self._rm3: Any = _rm3(index, self._analyzer) if expands else None
+            self._fb_docs = index.fb_docs
+            # Feedback documents tied at their last place are Anserini's choice, docno ascending.
+            self._order = _order(descending=not expands)
+            for name in _RETURNED:
+                java_class(name)
 
     def search(self, query: str, k: int) -> Hits:
         if k == 0:
             return []
         jvm.start()
         query = query.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair cannot cross
+        generator, analyzer = self._generator, self._analyzer
         with self._errors():
-            parsed = self._generator.buildQuery("contents", self._analyzer, query)
+            parsed = generator.buildQuery("contents", analyzer, query)
             hits = self._top(parsed, k) if self._rm3 is None else self._expanded(parsed, query, k)
             return list(zip(hits.docids or (), hits.scores or (), strict=True))
 
     def close(self) -> None:
         jvm.start()
-        self._reader.close()
+        with jvm.exclusive:
+            self._reader.close()
 
     def _top(self, parsed: Any, k: int) -> Any:
-        return self._from_top(self._lucene.search(parsed, k, self._order, True), self._lucene)
+        lucene, order, from_top = self._lucene, self._order, self._from_top
+        top = lucene.search(parsed, k, order, True)
+        return from_top(top, lucene)
 
     def _expanded(self, parsed: Any, query: str, k: int) -> Any:
+        lucene, analyzer, rm3 = self._lucene, self._analyzer, self._rm3
         hits = self._top(parsed, self._fb_docs)
         if not hits.lucene_docids:
             return hits
-        tokens = java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._analyzer, query)
+        analyze = java_class("io.anserini.analysis.AnalyzerUtils").analyze
+        tokens = analyze(analyzer, query)
         arguments = java_class("io.anserini.search.SearchCollection$Args")()
         arguments.hits = k
-        context = java_class("io.anserini.rerank.RerankerContext")(
-            self._lucene, None, parsed, None, query, tokens, None, arguments
-        )
-        return self._rm3.rerank(hits, context)
+        new_context = java_class("io.anserini.rerank.RerankerContext")
+        context = new_context(lucene, None, parsed, None, query, tokens, None, arguments)
+        return rm3.rerank(hits, context)
 
     def _errors(self) -> Any:
         hint = "It is damaged or gone: build it anew with overwrite=True."
@@ -295,6 +306,20 @@ def _indexed_texts(documents: Any, fields: Sequence[str]) -> Iterator[tuple[str,
     for docno, *values in zip(documents["docno"].tolist(), *arrays, strict=True):
         text = "\n".join(value for value in values if isinstance(value, str) and value)
         yield docno, text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _reader(folder: Path) -> Any:
+    path = java_class("java.nio.file.Paths").get(str(folder))
+    directory = java_class("org.apache.lucene.store.FSDirectory").open(path)
+    return java_class("org.apache.lucene.index.DirectoryReader").open(directory)
+
+
+def _lucene_searcher(reader: Any, similarity: Any) -> Any:
+    searcher = java_class("org.apache.lucene.search.IndexSearcher")(
+        reader, signature="(Lorg/apache/lucene/index/IndexReader;)V"
+    )
+    searcher.setSimilarity(similarity)
+    return searcher
 
 
 def _similarity(index: LuceneIndex) -> Any:

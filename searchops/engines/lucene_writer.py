@@ -52,11 +52,9 @@ def write_index(texts: Iterator[tuple[str, str]], folder: Path, *, analyzer: str
     from jnius import JavaException
 
     n_threads = os.cpu_count() or 1
-    arguments = java_class("io.anserini.index.IndexCollection$Args")()
-    arguments.storeDocvectors = term_vectors
-    generator = java_class("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
     from_fields = java_class("io.anserini.collection.JsonCollection$Document").fromFields
-    with jvm.java_errors("a Lucene index that can be written is needed", str(folder)):
+    with jvm.exclusive, jvm.java_errors("a Lucene index that can be written is needed", str(folder)):
+        generator = _generator(term_vectors)
         writer = _writer(folder, analyzer)
 
     def add(chunk: list[tuple[str, str]]) -> int:
@@ -64,19 +62,26 @@ def write_index(texts: Iterator[tuple[str, str]], folder: Path, *, analyzer: str
         filled = [(docno, text) for docno, text in chunk if text.strip(_JAVA_BLANKS)]
         for docno, text in filled:
             with jvm.java_errors("a document that Lucene can index is needed", f"document {docno[:80]!r}"):
-                writer.addDocument(generator.createDocument(from_fields(docno, text)))
+                source = from_fields(docno, text)
+                document = generator.createDocument(source)
+                writer.addDocument(document)
         return len(chunk) - len(filled)
 
     try:
         with ThreadPoolExecutor(n_threads) as pool:
             empty = sum(sum(pool.map(add, chunks)) for chunks in _rounds(texts, n_threads))
-        with jvm.java_errors("a Lucene index that can be written is needed", str(folder)):
-            writer.commit()
-            writer.close()
+        with jvm.exclusive, jvm.java_errors("a Lucene index that can be written is needed", str(folder)):
+            writer.close()  # commits
     finally:
-        with suppress(JavaException):  # does nothing once closed; what failed before is what counts
+        with jvm.exclusive, suppress(JavaException):  # does nothing once closed; what failed before is what counts
             writer.rollback()
     return empty
+
+
+def _generator(term_vectors: bool) -> Any:
+    arguments = java_class("io.anserini.index.IndexCollection$Args")()
+    arguments.storeDocvectors = term_vectors
+    return java_class("io.anserini.index.generator.DefaultLuceneDocumentGenerator")(arguments)
 
 
 def _writer(folder: Path, analyzer: str) -> Any:

@@ -49,9 +49,7 @@ def settings(dtype: str, hnsw: bool | dict[str, int]) -> dict[str, Any]:
     return {"dtype": dtype, "hnsw": {**_GRAPH, **given}}
 
 
-def write(
-    folder: Path, manifest: Manifest, blocks: Iterator[npt.NDArray[np.float32]], dimensions: int
-) -> None:
+def write(folder: Path, manifest: Manifest, blocks: Iterator[npt.NDArray[np.float32]], dimensions: int) -> None:
     """Writes all blocks in the form that the manifest's settings ask for."""
     manifest.facts["dimensions"] = dimensions
     half, graph = manifest.settings["dtype"] == "float16", manifest.settings["hnsw"]

@@ -174,7 +174,7 @@ def _meta(spec: Spec, collection: Collection, systems: Mapping[str, Pipeline]) -
     return {
         "spec": spec.text,
         "source": spec.source,
-        "collection": spec.collection,
+        "collection": collection.name,
         "data_hash": collection.data_hash,
         "topics_hash": _frame_hash(collection.topics),
         "config": hashlib.sha256(told.encode()).hexdigest()[:16],

@@ -130,7 +130,7 @@ class Primitive(pt.Transformer):
         self.check_columns(input_columns, empty=True)
         return list(input_columns)
 
-    def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:  # noqa: ARG002
+    def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:
         """PyTerrier's picture of the stage. No help page is looked up, so it draws offline."""
         settings = {name: short(value) for name, value in self.arguments(all_of_them=True).items()}
         return {"label": self.label(), "help_url": None, "settings": settings}

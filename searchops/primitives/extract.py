@@ -140,6 +140,7 @@ class Extract(ScoredPrimitive):
         choices: list[tuple[float, int, int, Record]] = []
         for place, document in enumerate(documents):
             found = []
+            first = _first_number(document)
             for nth, passage in enumerate(document):
                 score = next(scores)
                 if not isfinite(score):
@@ -148,7 +149,7 @@ class Extract(ScoredPrimitive):
                         f"{score!r} for {passage['passage_id']!r}",
                         where=f"Extract({self.scorer!r})",
                     )
-                scored.append(_scored(passage, score))
+                scored.append(ScoredPassage(passage["docno"], first + nth, passage["start"], passage["end"], score))
                 found.append((score, place, nth, passage))
             if self.per_document is not None:
                 found = sorted(found, key=_best_first)[: self.per_document]
@@ -163,7 +164,11 @@ class Extract(ScoredPrimitive):
         rows: list[Record] = []
         scored: list[ScoredPassage] = []
         for document in documents:
-            scored.extend(_scored(passage, 0.0) for passage in document)
+            first = _first_number(document)
+            scored.extend(
+                ScoredPassage(passage["docno"], first + nth, passage["start"], passage["end"], 0.0)
+                for nth, passage in enumerate(document)
+            )
             if document and (self.k is None or len(rows) < self.k):
                 rows.append(self._row(self._located(group, document, locator)))
         return Outcome(rows, scored)
@@ -203,9 +208,9 @@ def clip(text: str, size: int | None) -> str:
     return (head[:space] if space > size // 2 else head).rstrip() + "…"
 
 
-def _scored(passage: Record, score: float) -> ScoredPassage:
-    number = parse_passage_id(passage["passage_id"])[1]
-    return ScoredPassage(passage["docno"], number, passage["start"], passage["end"], score)
+def _first_number(document: list[Record]) -> int:
+    """The N of a document's first passage: 0 where it was just split, its own where it is a passage alone."""
+    return parse_passage_id(document[0]["passage_id"])[1] if document else 0
 
 
 def _best_first(choice: tuple[float, int, int, Record]) -> tuple[float, int, int]:

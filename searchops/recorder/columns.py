@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from searchops.records import Event, candidate_schema, event_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_EVENT_FIELDS = [field.name for field in fields(Event)]
+_ID_SCORE_RANK = itemgetter("docno", "score", "rank")
 
 
 class ScoredPassage(NamedTuple):
@@ -45,9 +46,13 @@ class CandidateColumns:
         """Adds documents or passages; side 0 is in, 1 is out."""
         n = len(rows)
         first = rows[0]
-        self.docno.extend([row["docno"] for row in rows])
-        self.score.extend([row.get("score") for row in rows])
-        self.rank.extend([row.get("rank") for row in rows])
+        try:
+            docno, score, rank = zip(*map(_ID_SCORE_RANK, rows), strict=True)
+        except KeyError:  # set operators leave no score and no rank
+            docno, score, rank = zip(*((row["docno"], row.get("score"), row.get("rank")) for row in rows), strict=True)
+        self.docno.extend(docno)
+        self.score.extend(score)
+        self.rank.extend(rank)
         if "passage_id" in first:
             self.passage.extend([int(row["passage_id"].rpartition("%p")[2]) for row in rows])
             self.start.extend([row["start"] for row in rows])
@@ -70,7 +75,7 @@ class CandidateColumns:
         n = len(self.docno)
         for column in (self.passage, self.start, self.end, self.rank):
             if len(column) < n:
-                column.extend([None] * (n - len(column)))
+                column.extend(repeat(None, n - len(column)))
 
     def table(self) -> pa.Table:
         """All rows gathered so far."""
@@ -94,10 +99,9 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
-    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        return pa.array(values, from_pandas=True).cast(kind, safe=False) if values else pa.array([], kind)
-    return pa.array(values, kind)
+        array = pa.array(values, kind.value_type).dictionary_encode()
+        return array if array.type == kind else array.cast(kind)
+    return pa.array(values, kind, from_pandas=pa.types.is_floating(kind))
 
 
 def write_parquet(table: pa.Table, file: Path) -> None:
@@ -125,7 +129,7 @@ def event_table(events: Sequence[Event], first: int) -> pa.Table:
     import pyarrow as pa
 
     schema = event_schema()
+    columns = zip(*events, strict=True) if events else iter([()] * len(Event._fields))
     arrays = [pa.array(range(first, first + len(events)), pa.int64())]
-    for name in _EVENT_FIELDS:
-        arrays.append(_array([getattr(event, name) for event in events], schema.field(name).type))
+    arrays += [_array(values, schema.field(name).type) for name, values in zip(Event._fields, columns, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

@@ -7,6 +7,7 @@ import hashlib
 import platform
 import shutil
 import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -34,8 +35,9 @@ def config_hash(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
+@cache
 def surroundings() -> dict[str, Any]:
-    """Python, package versions and commit."""
+    """Python, package versions and commit; looked up once a process. Do not change it."""
     found: dict[str, Any] = {"python": platform.python_version(), "versions": {}}
     for package in _PACKAGES:
         try:

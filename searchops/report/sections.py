@@ -141,7 +141,7 @@ def section(
         return Section(number, name, text, [], False, [], _no_funnel(), events, values)
     overlap = _overlap(run.meta)
     found = [] if evidence is None else lives(run, evidence, overlap=overlap, pipeline=number)
-    table = funnel(run, evidence if found else None, overlap=overlap, pipeline=number)
+    table = funnel(run, evidence if found else None, overlap=overlap, pipeline=number, found=found)
     stages = _told(table)
     steps = paths(run, events, found, [stage for stage, _ in stages])
     if not values and found and evidence is not None:

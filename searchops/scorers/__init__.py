@@ -1,0 +1,1 @@
+"""Scorers: what says how relevant a text is to a query."""

@@ -167,7 +167,12 @@ class _Classifier:
         reads = min(self._model.max_seq_length or positions, positions)
         return int(min(max_length or reads, reads) - self.tokenizer.num_special_tokens_to_add(pair=True))
 
-    def read(self, pairs: Sequence[tuple[str, str]], instruction: str, batch_size: int) -> list[float]:
+    def read(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        instruction: str,
+        batch_size: int,
+    ) -> list[float]:
         scores = self._model.predict(
             list(pairs), batch_size=batch_size, apply_softmax=self._labels == 2, show_progress_bar=False
         )

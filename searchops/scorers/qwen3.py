@@ -36,9 +36,7 @@ class YesNo:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=getattr(torch, dtype), local_files_only=True
-        )
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), local_files_only=True)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         self._model = model.to(device).eval()
         self._yes, self._no = (self._answer(word, folder) for word in ("yes", "no"))
@@ -76,8 +74,7 @@ class YesNo:
     def read(self, pairs: Sequence[tuple[str, str]], instruction: str, batch_size: int) -> list[float]:
         """One score a pair, from 0 to 1."""
         prompts = [
-            self._prefix + self._tokens(question(instruction, query, text)) + self._suffix
-            for query, text in pairs
+            self._prefix + self._tokens(question(instruction, query, text)) + self._suffix for query, text in pairs
         ]
         scores: list[float] = []
         for first in range(0, len(prompts), batch_size):
@@ -90,9 +87,7 @@ class YesNo:
         longest = max(map(len, prompts))
         # What the padding holds does not matter, the mask hides it; any token will do.
         ids = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=self._model.device)
-        mask = torch.tensor(
-            [[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self._model.device
-        )
+        mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self._model.device)
         settings: dict[str, Any] = {"logits_to_keep": 1, "use_cache": False}
         with torch.inference_mode():
             logits = self._model(input_ids=ids, attention_mask=mask, **settings).logits[:, -1, :]

@@ -140,9 +140,7 @@ class TermStatistics:
         TermStatistics(n_documents=2, average_length=2.5, n_terms=3)
     """
 
-    def __init__(
-        self, n_documents: int, total_length: int, frequencies: Mapping[str, int], analyzer: Analyzer
-    ) -> None:
+    def __init__(self, n_documents: int, total_length: int, frequencies: Mapping[str, int], analyzer: Analyzer) -> None:
         self.n_documents = n_documents
         self.total_length = total_length
         self.analyzer = analyzer
@@ -195,7 +193,7 @@ class TermStatistics:
         unfinished = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
         try:
             unfinished.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-            os.replace(unfinished, path)
+            unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
 

@@ -18,9 +18,7 @@ def readable(text: str) -> str:
 
 def token_count(tokenizer: Any, text: str) -> int:
     """How many tokens a text has, without the special ones around it."""
-    return len(
-        tokenizer(readable(text), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
-    )
+    return len(tokenizer(readable(text), add_special_tokens=False, truncation=False, verbose=False)["input_ids"])
 
 
 def token_windows(tokenizer: Any, text: str, limit: int) -> list[str]:
@@ -59,9 +57,7 @@ def window_spans(tokenizer: Any, text: str, limit: int) -> list[tuple[int, int]]
 
 
 def _token_starts(tokenizer: Any, text: str) -> list[int]:
-    encoded = tokenizer(
-        text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False
-    )
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
     return [int(start) for start, _ in encoded["offset_mapping"]]
 
 

@@ -99,9 +99,7 @@ def load(kind: Callable[[Path, str, str | None], Any], model: str, dtype: str, d
 
 
 @lru_cache(maxsize=4)
-def _load(
-    kind: Callable[[Path, str, str | None], Any], folder: Path, dtype: str, device: str | None
-) -> Loaded:
+def _load(kind: Callable[[Path, str, str | None], Any], folder: Path, dtype: str, device: str | None) -> Loaded:
     try:
         with _no_bars():
             return Loaded(kind(folder, dtype, device), threading.RLock())

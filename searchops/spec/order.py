@@ -66,11 +66,9 @@ class Order:
 
 def _put_out(stage: pt.Transformer, rows: str) -> str:
     """What comes out of a stage, as it declares it."""
-    if rows == CANDIDATES:
-        return CANDIDATES
     if not isinstance(stage, Primitive):
         return UNKNOWN
-    if stage.engine is not None:
+    if rows == CANDIDATES or stage.engine is not None:
         return CANDIDATES
     try:
         return CANDIDATES if "docno" in stage.transform_outputs(["qid", "query"]) else QUERIES

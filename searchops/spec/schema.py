@@ -127,6 +127,12 @@ def _arguments(signature: Signature | None, *, method: bool = False) -> dict[str
     if signature.rest is not None:
         rest = {"type": "array", "items": {"$ref": "#/$defs/pipeline"}, "minItems": 1}
         properties = {signature.rest.name: rest, **properties}
+    if any("scorer" in parameter.shape.kinds for parameter in signature.parameters.values()):
+        # What only a scorer takes may stand beside it; which one it is, a schema need not know.
+        for name in registry.names("scorer"):
+            scorer = _signature("scorer", name)
+            for parameter in scorer.parameters.values() if scorer is not None else ():
+                properties.setdefault(parameter.name, _argument(parameter))
     if method:
         properties["method"] = {"enum": registry.names("fusion"), "description": "How lists are fused."}
     return {"type": "object", "properties": properties, "additionalProperties": signature.open}

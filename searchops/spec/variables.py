@@ -1,8 +1,9 @@
 """`${vars.x}` and `${env.X}`, and nothing else: no expression is ever evaluated.
 
-A scalar that is one reference takes the variable's value with its type (the environment's are read as
-the type that the argument asks for); within a longer text its characters are put in. `$${` writes a `${` that stays. Values of the environment may be secret: they are
-`FromEnvironment`, which repr, records and dumps show as the reference they came from.
+A scalar that is one reference takes the variable's value with its type (the environment's are read as the
+type that the argument asks for); within a longer text its characters are put in. `$${` writes a `${` that
+stays. Values of the environment may be secret: they are `FromEnvironment`, which repr, records and dumps
+show as the reference they came from.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import pyterrier as pt
@@ -199,8 +200,8 @@ class _Writing:
         if kind is None:
             raise SpecError("indexes by name are needed", repr(engine)[:200], where="dump",
                             hint="Give dump(pipeline, indexes={'NAME': index}).")  # fmt: skip
-        taken = sum(name.rstrip("0123456789") == kind for name in self.indexes)
-        name = kind if not taken else f"{kind}{taken + 1}"
+        free = (kind if number == 1 else f"{kind}{number}" for number in count(1))
+        name = next(name for name in free if name not in self.indexes)
         self.indexes[name] = engine
         return name
 

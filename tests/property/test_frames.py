@@ -43,7 +43,9 @@ def test_dedupe_twice_is_dedupe_once(pairs):
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), docnos, scores), min_size=1, max_size=20))
 def test_a_frame_survives_its_way_through_groups(triples):
-    frame = pd.DataFrame(triples, columns=["qid", "docno", "score"]).sort_values("qid", kind="stable", ignore_index=True)
+    frame = pd.DataFrame(triples, columns=["qid", "docno", "score"]).sort_values(
+        "qid", kind="stable", ignore_index=True
+    )
     pd.testing.assert_frame_equal(records_to_frame(groups_to_records(frame_to_groups(frame)), ()), frame)
 
 

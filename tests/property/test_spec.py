@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyterrier as pt
@@ -22,7 +23,7 @@ from searchops.scorers.biencoder import BiEncoder
 from searchops.scorers.crossencoder import CrossEncoder
 from searchops.scorers.lexical import Lexical
 from searchops.scorers.statistics import Analyzer
-from searchops.spec import build_pipeline, dump, parse_text, read_spec, to_nodes, to_text
+from searchops.spec import KEYS, build_pipeline, dump, parse_text, read_spec, to_nodes, to_text
 from searchops.spec.document import read_document
 from searchops.spec.problems import Problems
 from searchops.spec.variables import escaped, substituted
@@ -97,8 +98,9 @@ lexical = st.builds(
     analyzer=analyzers,
     average_length=st.sampled_from(["statistics", "candidates"]) | st.floats(1e-6, 1e6),
 )
-biencoders = st.builds(BiEncoder, texts, maybe(texts), batch_size=st.integers(1, 64), max_length=maybe(st.integers(1, 512)))
-crossencoders = st.builds(CrossEncoder, texts, batch_size=st.integers(1, 64))
+sizes = st.integers(1, 64)
+biencoders = st.builds(BiEncoder, texts, maybe(texts), batch_size=sizes, max_length=maybe(st.integers(1, 512)))
+crossencoders = st.builds(CrossEncoder, texts, batch_size=sizes)
 scorers = st.one_of(st.just(Lexical()), lexical, biencoders, crossencoders)
 windows = st.integers(1, 50).flatmap(lambda size: st.tuples(st.just(size), maybe(st.integers(1, size))))
 splitters = st.one_of(
@@ -116,7 +118,8 @@ extracts = st.builds(
 )  # fmt: skip
 dedupes = st.sampled_from([Dedupe(), Dedupe("passage_id")])
 cutoffs = st.builds(RankCutoff, ks)
-rewrites = st.builds(Rewrite, texts.filter(lambda text: "{" not in text and "}" not in text).map(lambda t: t + "{query}"))
+templates = texts.filter(lambda text: not set(text) & set("{}")).map(lambda text: text + "{query}")
+rewrites = st.builds(Rewrite, templates)
 retrieves = st.builds(Retrieve, shelves, ks)
 later = st.one_of(filters, reranks, extracts, dedupes, cutoffs)
 
@@ -141,14 +144,14 @@ pipelines = st.recursive(_behind(retrieves), _joined, max_leaves=4)
 
 
 @given(pipelines)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_pipeline_read_from_its_dump_is_the_pipeline(pipeline: pt.Transformer) -> None:
     spec = read_spec(dump(pipeline, indexes=SHELVES), source="p.yaml")
     assert spec.build(lambda index: Shelf(**index.settings)) == {"p": pipeline}
 
 
 @given(pipelines)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_pipeline_read_from_its_text_is_the_pipeline(pipeline: pt.Transformer) -> None:
     assert build_pipeline(to_text(pipeline, SHELVES), SHELVES) == pipeline
 
@@ -160,29 +163,31 @@ def test_a_text_inside_a_file_is_the_pipeline_too(pipeline: pt.Transformer) -> N
     assert build_pipeline(to_nodes(pipeline, SHELVES), SHELVES) == pipeline
 
 
+def _outcome(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except SpecError as error:
+        return error
+
+
 @given(st.text(max_size=60))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_a_text_form_or_a_spec_error(text: str) -> None:
-    try:
-        node = parse_text(text)
-    except SpecError as error:
-        assert error.where.startswith("text")
-    else:
-        assert node.value
+    outcome = _outcome(lambda: parse_text(text))
+    assert outcome.where.startswith("text") if isinstance(outcome, SpecError) else outcome.value
 
 
-words = st.sampled_from(["retrieve", "(", ")", "k", "=", "20", ">>", "filter", '"a"', ",", "[", "]", "{", "}", ":", "union"])
+words = st.sampled_from([*"()=,[]{}:k", "retrieve", "20", ">>", "filter", '"a"', "union"])
 
 
 @given(st.lists(words, max_size=14).map(" ".join))
 @settings(max_examples=300, deadline=None)
 def test_any_words_of_the_text_form_build_or_are_a_spec_error(text: str) -> None:
-    try:
-        built = build_pipeline(text, SHELVES)
-    except SpecError as error:
-        assert error.where
+    outcome = _outcome(lambda: build_pipeline(text, SHELVES))
+    if isinstance(outcome, SpecError):
+        assert outcome.where.startswith("pipeline")
     else:
-        assert build_pipeline(to_text(built, SHELVES), SHELVES) == built
+        assert build_pipeline(to_text(outcome, SHELVES), SHELVES) == outcome
 
 
 @given(st.text(max_size=40))
@@ -197,29 +202,37 @@ def test_an_escaped_text_is_read_as_it_is(text: str) -> None:
     assert read.value["text"].value == text
 
 
+scalars = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False) | st.text(max_size=12)
+keys = st.sampled_from([*KEYS, "other"]).filter(lambda key: key != "version")
 documents = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.floats(allow_nan=False), st.text(max_size=12)),
+    scalars,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(min_size=1, max_size=8), inner, max_size=4),
     max_leaves=12,
 )
 
 
-@given(st.sampled_from(["vars", "collection", "index", "indexes", "pipeline", "pipelines", "measures", "names", "other"]), documents)
+@given(keys, documents)
 @settings(max_examples=300, deadline=None)
 def test_any_data_under_any_key_is_read_or_is_a_spec_error(key: str, data: Any) -> None:
-    import json
-
     text = "version: 1\n" + ("" if key == "pipeline" else "pipeline: retrieve\n") + f"{key}: {json.dumps(data)}"
-    try:
-        spec = read_spec(text, source="p.yaml")
-    except SpecError as error:
-        assert str(error).startswith(("p.yaml:", "p.yaml: "))
-    else:
-        assert spec.pipelines
+    outcome = _outcome(lambda: read_spec(text, source="p.yaml"))
+    assert outcome.where.startswith("p.yaml") if isinstance(outcome, SpecError) else outcome.pipelines
 
 
-@pytest.mark.parametrize("text", ["1e5", "0x1F", "yes", "~", "", " a", "a: b", "- a", "#", "null", ".inf", "2020-01-01", "0o7", "\t", "\x85", "\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["1e5", "0x1F", "0o7", "yes", "~", "", " a", "a: b", "- a", "#", "null", ".inf", "2020-01-01", "\t", "\x85", "\n"],
+)
 def test_texts_that_look_like_something_else_stay_texts(text: str) -> None:
     pipeline = Retrieve(SHELVES["shelf"]) >> Extract(Lexical(), instruction=text)
     spec = read_spec(dump(pipeline), source="p.yaml")
+    assert spec.build(lambda index: Shelf(**index.settings)) == {"p": pipeline}
+
+
+def test_indexes_without_a_name_are_named_after_their_engine_and_never_alike() -> None:
+    pipeline = Union(Retrieve(Shelf("x")), Retrieve(Shelf("y")), Retrieve(Shelf("x")))
+    spec = read_spec(dump(pipeline, indexes={"shelf2": Shelf("z")}), source="p.yaml")
+    assert [(name, index.settings["path"]) for name, index in spec.indexes.items()] == [
+        ("shelf2", "z"), ("shelf", "x"), ("shelf3", "y"),
+    ]  # fmt: skip
     assert spec.build(lambda index: Shelf(**index.settings)) == {"p": pipeline}

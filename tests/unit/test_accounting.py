@@ -112,7 +112,12 @@ def test_a_pipeline_without_an_extract_stage_delivers_no_passage():
     recorder = Recorder(None, "new", {})
     recorder.add(event("1", "0", "retrieve"), docs("a"))
     row = delivery(recorder, LABELS.iloc[:1]).iloc[0]
-    assert (row["retrieved"], row["available"], row["delivered"], row["lost_at"]) == (True, False, False, "no extract stage")
+    assert (row["retrieved"], row["available"], row["delivered"], row["lost_at"]) == (
+        True,
+        False,
+        False,
+        "no extract stage",
+    )
 
 
 def test_a_fusion_that_drops_what_a_branch_found_is_where_it_was_lost():
@@ -130,7 +135,10 @@ def test_a_fusion_that_drops_what_a_branch_found_is_where_it_was_lost():
 def test_why_tells_a_labels_whole_life(run):
     table = why(run, "1", "c:0-5")
     assert table[["label", "side"]].values.tolist() == [
-        ["retrieve", "out"], ["filter", "out"], ["rerank k=2", "out"], ["extract", "out"]
+        ["retrieve", "out"],
+        ["filter", "out"],
+        ["rerank k=2", "out"],
+        ["extract", "out"],
     ]
     assert table["present"].tolist() == [1.0, 1.0, 0.0, 0.0]
     assert table["rank"].tolist()[:2] == [2, 1]

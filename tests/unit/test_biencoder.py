@@ -84,7 +84,7 @@ def test_a_setting_that_an_encoder_would_override_is_refused(bert: str) -> None:
 
 
 def test_a_pair_without_text_is_refused(bert: str) -> None:
-    with pytest.raises(FrameError, match="a text that is a string.*None in pair 1"):
+    with pytest.raises(FrameError, match=r"a text that is a string.*None in pair 1"):
         BiEncoder(bert).score([("q", "t"), ("q", None)])  # type: ignore[list-item]
 
 

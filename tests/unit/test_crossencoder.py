@@ -48,7 +48,9 @@ def yes_no(folder: str, pairs: list[tuple[str, str]], instruction: str = DEFAULT
     scores = []
     for query, text in pairs:
         ids = tokenizer(
-            PROMPT.format(instruction=instruction, query=query, text=text), add_special_tokens=False, return_tensors="pt"
+            PROMPT.format(instruction=instruction, query=query, text=text),
+            add_special_tokens=False,
+            return_tensors="pt",
         )["input_ids"]
         with torch.inference_mode():
             logits = model(input_ids=ids).logits[0, -1]
@@ -91,7 +93,7 @@ def test_a_long_text_counts_by_its_best_window_in_qwen3(qwen3: str) -> None:
     text = "nile cold old barn. " * 10
     (found,) = scorer.score([("fox", text)])
     # Every window is a slice of the text; the score is the best of the slices of one length or less.
-    slices = [text[start : start + size] for start in range(0, 20) for size in range(1, 36)]
+    slices = [text[start : start + size] for start in range(20) for size in range(1, 36)]
     possible = yes_no(qwen3, [("fox", piece) for piece in dict.fromkeys(slices)], "i")
     assert any(abs(found - score) < 1e-5 for score in possible)
     (whole,) = CrossEncoder(qwen3, instruction="i").score([("fox", text)])
@@ -170,7 +172,7 @@ def test_a_language_model_without_the_answers_is_refused(tmp_path: Path) -> None
 
 
 def test_the_default_model_is_told_missing_where_it_is() -> None:
-    with pytest.raises(DataError, match="hf download Qwen/Qwen3-Reranker-0.6B"):
+    with pytest.raises(DataError, match=r"hf download Qwen/Qwen3-Reranker-0\.6B"):
         CrossEncoder().score(PAIRS)
 
 

@@ -124,7 +124,7 @@ def test_nothing_asked_loads_no_model(index: DenseIndex) -> None:
 
 @pytest.mark.parametrize(("query", "k"), [(None, 5), (3, 5), ("fox", -1)])
 def test_a_query_that_is_no_text_or_a_negative_k_is_refused(index: DenseIndex, query: Any, k: int) -> None:
-    with pytest.raises(FrameError, match="DenseIndex.search"):
+    with pytest.raises(FrameError, match=r"DenseIndex\.search"):
         index.search(query, k)
 
 
@@ -283,17 +283,27 @@ def test_a_killed_build_leaves_no_folder_that_opens_and_goes_on_from_its_blocks(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["documents.json", "ix"]
 
 
-def test_blocks_of_other_data_or_another_model_are_not_used(bert: str, tmp_path: Path) -> None:
-    with pytest.raises(KeyError), encoded.kept_blocks(tmp_path / "ix", ["hash a", bert]) as first:
-        (first / "00000000.npz").write_bytes(b"of another build")
-        raise KeyError
-    with pytest.raises(KeyError), encoded.kept_blocks(tmp_path / "ix", ["hash b", bert]) as second:
-        assert list(second.iterdir()) == []
-        raise KeyError
-    with encoded.kept_blocks(tmp_path / "ix", ["hash a", bert]) as again:
-        assert again == first
-        assert [file.name for file in again.iterdir()] == ["00000000.npz"]
+def test_blocks_of_other_data_or_another_model_are_not_used(tmp_path: Path) -> None:
+    def killed(identity: str) -> list[str]:
+        with encoded.kept_blocks(tmp_path / "ix", identity) as folder:
+            found = [file.name for file in folder.iterdir()]
+            (folder / f"block of {identity}").write_bytes(b"")
+            raise KeyboardInterrupt(found)
+
+    for identity, expected in (("a", []), ("b", []), ("a", ["block of a"])):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            killed(identity)
+        assert caught.value.args == (expected,)
+    with encoded.kept_blocks(tmp_path / "ix", "c"):
+        pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_of_a_build_that_still_runs_are_left_alone(tmp_path: Path) -> None:
+    with encoded.kept_blocks(tmp_path / "ix", "running") as running:
+        with encoded.kept_blocks(tmp_path / "ix", "quick"):
+            (tmp_path / "other").mkdir()
+        assert sorted(tmp_path.iterdir()) == sorted([running, tmp_path / "other"])
 
 
 def test_a_second_build_of_the_same_waits_for_the_first(tmp_path: Path) -> None:
@@ -424,6 +434,13 @@ def test_exact_search_finds_what_faiss_finds_and_all_ties(
         above = their_ids[their_scores > their_scores[-1] + 1e-4]
         assert set(above) <= set(ours.rows)
         assert len(set(ours.rows.tolist())) == len(ours.rows) >= min(k, n)
+
+
+def test_no_rows_are_found_among_none() -> None:
+    query = np.ones((2, 4), np.float32)
+    assert [len(found.rows) for found in Exact(np.empty((0, 4), np.float32))(query, 3)] == [0, 0]
+    graph = vectors._empty_index(4, False, {"m": 4, "ef_construction": 10})
+    assert [len(found.rows) for found in inner_product.Graph(graph, 8)(query, 3)] == [0, 0]
 
 
 def test_all_that_tie_with_the_last_are_found() -> None:

@@ -90,12 +90,8 @@ def test_qwen3_queries_carry_the_instruction_in_the_model_card_s_form(qwen3: str
 def test_prompts_that_were_given_stand_before_the_texts(bert: str) -> None:
     encoder = Encoder(bert, query_prompt="nile ", document_prompt="seal ")
     plain = Encoder(bert)
-    np.testing.assert_allclose(
-        encoder.encode_queries(["fox"]), plain.encode_documents(["nile fox"]), atol=1e-6
-    )
-    np.testing.assert_allclose(
-        encoder.encode_documents(["fox"]), plain.encode_documents(["seal fox"]), atol=1e-6
-    )
+    np.testing.assert_allclose(encoder.encode_queries(["fox"]), plain.encode_documents(["nile fox"]), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_documents(["fox"]), plain.encode_documents(["seal fox"]), atol=1e-6)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])

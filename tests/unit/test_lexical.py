@@ -137,9 +137,7 @@ def test_repr_shows_only_what_was_changed() -> None:
 def test_equality_goes_by_arguments() -> None:
     assert Lexical(k1=1) == Lexical(k1=1.0)
     assert Lexical() != Lexical(b=0.5)
-    assert Lexical(STATISTICS, analyzer=PLAIN) == Lexical(
-        TermStatistics.from_texts(COLLECTION, PLAIN), analyzer=PLAIN
-    )
+    assert Lexical(STATISTICS, analyzer=PLAIN) == Lexical(TermStatistics.from_texts(COLLECTION, PLAIN), analyzer=PLAIN)
     assert Lexical() != "Lexical()"
 
 

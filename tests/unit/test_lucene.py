@@ -169,6 +169,36 @@ def test_eight_threads_get_what_one_gets(built):
             assert found == [opened.search(query, 4) for query in queries] * 25
 
 
+def test_threads_that_search_different_indexes_never_get_each_others_hits(tmp_path):
+    opened = []
+    for name in ("red", "blue"):
+        texts = {f"{name}{i}": f"fox {name} number{i}" for i in range(30 if name == "red" else 50)}
+        path = LuceneIndex.build(collection(texts), tmp_path / name, progress=False).path
+        opened += [LuceneIndex(path, model=model) for model in MODELS]
+    alone = [index.search("fox number3", 5) for index in opened]
+    assert len({str(hits) for hits in alone}) > 4
+
+    def search_all(start):
+        picked = [(start + i * 7) % len(opened) for i in range(100)]
+        return [at for at in picked if opened[at].search("fox number3", 5) != alone[at]]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(search_all, range(8))) == [[]] * 8
+
+
+def test_indexes_built_side_by_side_hold_their_own_documents(tmp_path):
+    def build_one(name):
+        texts = {f"{name}{i}": f"fox {name} number{i}" for i in range(600)}
+        return LuceneIndex.build(collection(texts), tmp_path / name, progress=False)
+
+    names = ["red", "blue", "green", "grey"]
+    with ThreadPoolExecutor(4) as pool:
+        opened = list(pool.map(build_one, names))
+    for name, index in zip(names, opened, strict=True):
+        hits = index.search("fox", 1000)
+        assert {docno for docno, _ in hits} == {f"{name}{i}" for i in range(600)}
+
+
 def test_threads_that_end_are_not_kept_by_java(index):
     from searchops.engines.jvm import java_class
 
@@ -379,7 +409,8 @@ def test_damaged_index_files_are_a_data_error(built, tmp_path):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
         with pytest.raises(DataError, match="Lucene index is needed") as error:
             LuceneIndex(copy).search("fox", 3)
-        assert str(copy) in str(error.value) and len(str(error.value)) < 1000
+        assert str(copy) in str(error.value)
+        assert len(str(error.value)) < 1000
         found += 1
     assert found > 5
 
@@ -434,9 +465,9 @@ def test_java_finding_the_disk_full_is_the_same_error_as_python_finding_it(built
     from searchops.engines.jvm import java_class, java_errors
 
     manifest = LuceneIndex(built).manifest
-    with pytest.raises(DataError, match="room on the disk"), building(tmp_path / "ix", manifest):
-        with java_errors("an index that can be written is needed", "ix"):
-            java_class("java.io.FileOutputStream")("/dev/full").write(65)
+    errors = java_errors("an index that can be written is needed", "ix")
+    with pytest.raises(DataError, match="room on the disk"), building(tmp_path / "ix", manifest), errors:
+        java_class("java.io.FileOutputStream")("/dev/full").write(65)
     assert names(tmp_path) == []
 
 

@@ -119,7 +119,12 @@ def test_text_and_object_predicates_are_one():
 
 
 def test_dedupe_keeps_first_occurrences_by_key():
-    rows = [row("a", passage_id="a%p0"), row("a", passage_id="a%p1"), row("b", passage_id="b%p0"), row("a", passage_id="a%p0")]
+    rows = [
+        row("a", passage_id="a%p0"),
+        row("a", passage_id="a%p1"),
+        row("b", passage_id="b%p0"),
+        row("a", passage_id="a%p0"),
+    ]
     assert [r["passage_id"] for r in Dedupe("docno")(rows)] == ["a%p0", "b%p0"]
     assert [r["passage_id"] for r in Dedupe("passage_id")(rows)] == ["a%p0", "a%p1", "b%p0"]
     with pytest.raises(FrameError, match="docno or passage_id"):
@@ -210,7 +215,9 @@ def test_extract_over_all_documents_takes_the_best_anywhere():
 
 def test_extract_asks_with_the_instruction_and_the_context_fields():
     seen = Seen()
-    Extract(seen, instruction="dates only", fields=("title",), splitter=Words(2))([row("a", "one two three", title="T")])
+    Extract(seen, instruction="dates only", fields=("title",), splitter=Words(2))(
+        [row("a", "one two three", title="T")]
+    )
     assert seen.pairs == [("q\ndates only", "T one two "), ("q\ndates only", "T three")]
 
 
@@ -229,7 +236,9 @@ def test_a_document_without_text_gives_no_passage():
 
 def test_a_text_of_five_megabytes_is_split_and_scored():
     text = "Nothing to see in this sentence. " * 160_000
-    out = Extract(Lengths())([row("a", text + "But this one here is certainly the longest sentence of the whole text.")])
+    out = Extract(Lengths())(
+        [row("a", text + "But this one here is certainly the longest sentence of the whole text.")]
+    )
     assert out[0]["text"].startswith("But this one")
 
 

@@ -41,6 +41,7 @@ def test_every_shipped_file_satisfies_the_schema(validator: Any, file: Path) -> 
         _file(pipeline=[{"extract": {"schema": {"year": "integer"}, "splitter": {"words": {"stride": None}}}}]),
         _file(pipeline=[{"rerank": {"scorer": {"biencoder": {"model": {"normalize": False}}}}}]),
         _file(pipeline=[{"fuse": {"method": "rrf", "branches": [["retrieve"], {"retrieve": 5}]}}, {"dedupe": None}]),
+        _file(pipeline=["retrieve", {"rerank": {"scorer": "biencoder", "batch_size": 16, "k": 5}}]),
         {"version": 1, "pipelines": {"a": "retrieve", "b": ["retrieve"]}},
     ],
 )

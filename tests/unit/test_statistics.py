@@ -58,9 +58,7 @@ def test_han_and_hiragana_give_one_token_a_character_and_katakana_words() -> Non
 
 def test_composed_and_decomposed_letters_are_one_term() -> None:
     word = "crème brûlée"
-    assert PLAIN.tokens(unicodedata.normalize("NFD", word)) == PLAIN.tokens(
-        unicodedata.normalize("NFC", word)
-    )
+    assert PLAIN.tokens(unicodedata.normalize("NFD", word)) == PLAIN.tokens(unicodedata.normalize("NFC", word))
 
 
 def test_punctuation_and_emptiness_have_no_terms() -> None:
@@ -180,7 +178,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(statistics.os, "replace", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space"):
         TermStatistics.from_texts(["blue"], PLAIN).save(path)
     assert TermStatistics.load(path) == old
