@@ -27,8 +27,8 @@ class Branches(Primitive):
     @property
     def engine(self) -> Any | None:
         """The first index that a branch retrieves from."""
-        engines = (getattr(branch, "engine", None) for branch in self.branches)
-        return next((engine for engine in engines if engine is not None), None)
+        ours = (branch.engine for branch in self.branches if isinstance(branch, (Pipeline, Primitive)))
+        return next((engine for engine in ours if engine is not None), None)
 
     @abstractmethod
     def join(self, lists: list[list[Record]]) -> list[Record]:
@@ -37,11 +37,25 @@ class Branches(Primitive):
     def process(self, groups: Sequence[Group]) -> list[Outcome]:
         """Runs every branch on the whole batch, then joins task by task."""
         results = [_run_branch(branch, groups) for branch in self.branches]
+        self._check_tasks(groups, results)
         outcomes = []
         for group in groups:
             lists = [[_as_asked(row, group) for row in result.get(group.qid, [])] for result in results]
             outcomes.append(Outcome(self.join(lists)))
         return outcomes
+
+    def _check_tasks(self, groups: Sequence[Group], results: Sequence[dict[str, list[Record]]]) -> None:
+        """A branch's rows under a qid that was not asked would have no list to go to."""
+        asked = {group.qid for group in groups}
+        for branch, result in zip(self.branches, results, strict=True):
+            strange = [qid for qid in result if qid not in asked]
+            if strange:
+                raise FrameError(
+                    "branches that keep the qids they are given are needed",
+                    ", ".join(map(repr, strange[:5])) + f" out of {branch!r}",
+                    where=type(self).__name__,
+                    hint="Make new tasks before the branches.",
+                )
 
     def transform_outputs(self, input_columns: list[str]) -> list[str]:
         """The columns of all branches, in first-seen order."""
@@ -102,7 +116,8 @@ class Union(Branches):
 class RRF(Branches):
     """Reciprocal rank fusion: score(d) = sum over branches of 1 / (c + rank from 1).
 
-    Of a document that several branches found, the first branch's row is kept.
+    Of a document (or passage, where branches put out passages) that several branches found, the first
+    branch's row is kept.
 
     Columns: Q -> R with the columns of all branches, new score and rank.
     Rows: at most k a task, in rank order.
@@ -131,12 +146,12 @@ class RRF(Branches):
         for rows in lists:
             seen: set[str] = set()
             for place, row in enumerate(ranked(rows, where="RRF"), start=1):
-                docno = row["docno"]
-                if docno not in seen:
-                    seen.add(docno)
-                    first.setdefault(docno, row)
-                    scores[docno] = scores.get(docno, 0.0) + 1.0 / (self.c + place)
-        return ranked([{**row, "score": scores[docno]} for docno, row in first.items()], where="RRF")[: self.k]
+                key = _key(row)
+                if key not in seen:
+                    seen.add(key)
+                    first.setdefault(key, row)
+                    scores[key] = scores.get(key, 0.0) + 1.0 / (self.c + place)
+        return ranked([{**row, "score": scores[key]} for key, row in first.items()], where="RRF")[: self.k]
 
     def fuse_rank_cutoff(self, k: int) -> RRF:
         """`RRF(…) % 10` keeps 10."""
@@ -152,7 +167,8 @@ class Rewrite(Primitive):
         template: Text with columns in braces, such as `"{query} exception raised"`.
 
     Raises:
-        FrameError: The template is no template, or names a column that is not there.
+        FrameError: The template is no template, names a column that is not there, or one whose value
+            is missing.
 
     Example:
         >>> Rewrite("{query} python")([{"qid": "1", "query": "sort"}])
@@ -166,7 +182,7 @@ class Rewrite(Primitive):
         self.template = template
         try:
             self._parts()
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise FrameError(
                 "a template with columns in braces is needed", f"{template!r} ({error})", where="Rewrite"
             ) from None
@@ -175,7 +191,9 @@ class Rewrite(Primitive):
         # Columns only: no attributes, no indexing, no conversion; templates may come from a model.
         parts = []
         for literal, name, spec, conversion in Formatter().parse(self.template):
-            if spec or conversion or (name is not None and not name.isidentifier()):
+            if spec or conversion:
+                raise ValueError(f"{{{name}}} may have no format and no conversion")
+            if name is not None and not name.isidentifier():
                 raise ValueError(f"{{{name}}} is no column name")
             parts.append((literal, name))
         return parts
@@ -185,9 +203,7 @@ class Rewrite(Primitive):
         parts = self._parts()
         out = []
         for row in rows:
-            text = "".join(
-                literal + ("" if name is None else str(require(row, name, where="Rewrite"))) for literal, name in parts
-            )
+            text = "".join(literal + ("" if name is None else _value(row, name)) for literal, name in parts)
             out.append(_pushed(row, text))
         return out
 
@@ -198,6 +214,19 @@ class Rewrite(Primitive):
         while f"query_{depth}" in input_columns:
             depth += 1
         return [*input_columns, f"query_{depth}"]
+
+
+def _value(row: Record, name: str) -> str:
+    value = require(row, name, where="Rewrite")
+    if value is None or value != value:
+        raise FrameError(f"a value in column {name!r} is needed", f"{value!r} for qid {row['qid']!r}", where="Rewrite")
+    return str(value)
+
+
+def _key(row: Record) -> str:
+    """What a row is one of: a passage where it is one, else a document."""
+    passage_id = row.get("passage_id")
+    return passage_id if isinstance(passage_id, str) else str(row["docno"])
 
 
 def _pushed(row: Record, query: str) -> Record:
@@ -225,9 +254,10 @@ def _run_branch(branch: pt.Transformer, groups: Sequence[Group]) -> dict[str, li
 
 def _as_asked(row: Record, group: Group) -> Record:
     """The row under the task's own query; what a branch asked instead is its source query."""
+    # Not the group's own query: a stage before the branches may have rewritten it.
+    asked = {name: value for name, value in group.rows[0].items() if name == "query" or name.startswith("query_")}
     kept = {name: value for name, value in row.items() if not name.startswith("query_")}
-    older = {name: value for name, value in group.rows[0].items() if name.startswith("query_")}
-    return {**kept, **older, "query": group.query, "source_query": row.get("source_query", row.get("query"))}
+    return {**kept, **asked, "source_query": row.get("source_query", row.get("query"))}
 
 
 __all__ = ["RRF", "Branches", "Rewrite", "Union"]

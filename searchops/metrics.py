@@ -26,13 +26,15 @@ class Task(NamedTuple):
 
     Attributes:
         lives: Its labels, followed through the run.
-        ends: Its final passages, one frame a run of the pipeline (start, end, …).
+        ends: Its final passages (start, end, …), in one frame; none where it put out no passage.
         stages: Its stage events.
+        overlap: Share of a label that must be covered.
     """
 
     lives: Sequence[Life]
     ends: Sequence[pd.DataFrame]
     stages: pd.DataFrame
+    overlap: float = 1.0
 
 
 class EvidenceMeasure(Measure):
@@ -75,19 +77,28 @@ def _ratio(task: Task) -> float:
     return sum(life.delivered for life in task.lives) / available if available else NAN
 
 
+def _named(stages: pd.DataFrame, stage: str) -> pd.Series[bool]:
+    return stages["kind"].eq(stage) | stages["label"].eq(stage) | stages["stage"].eq(stage)
+
+
 def _at_stage(task: Task, stage: str) -> float:
-    stages = task.stages
-    matches = stages["kind"].eq(stage) | stages["label"].eq(stage) | stages["stage"].eq(stage)
-    if not matches.any():
-        known = map(str, [*stages["kind"], *stages["label"], *stages["stage"]])
-        raise SpecError(
-            "a stage of the pipeline is needed",
-            repr(stage),
-            where=f"EvidenceRecall(stage={stage!r})",
-            hint=sentence(did_you_mean(stage, set(known))),
-        )
-    events = set(stages.loc[matches, "event"])
-    return _share(lambda life: any(life.present.get((event, "out"), 0.0) >= 1.0 - 1e-9 for event in events))(task)
+    events = set(task.stages.loc[_named(task.stages, stage), "event"])
+    enough = task.overlap - 1e-9
+    return _share(lambda life: any(life.present.get((event, "out"), 0.0) >= enough for event in events))(task)
+
+
+def _check_stage(measure: EvidenceMeasure, events: pd.DataFrame) -> None:
+    """A stage that no task came to is no stage of the pipeline; one that failed may lack it in one task."""
+    stage = measure.params.get("stage")
+    if stage is None or _named(events, stage).any():
+        return
+    known = map(str, [*events["kind"], *events["label"], *events["stage"]])
+    raise SpecError(
+        "a stage of the pipeline is needed",
+        repr(stage),
+        where=repr(measure),
+        hint=sentence(did_you_mean(stage, set(known))),
+    )
 
 
 def _characters(task: Task) -> float:
@@ -128,28 +139,49 @@ def parse_measure(text: str | Measure) -> Measure:
     """A measure from its printed form: evidence measures, ir_measures' and trec_eval's names.
 
     Raises:
-        SpecError: There is no such measure.
+        SpecError: There is no such measure, a parameter is missing or unknown, or a name of trec_eval's
+            stands for several measures.
 
     Example:
         >>> parse_measure("Delivered / Available"), parse_measure("nDCG@10"), parse_measure("map")
         (Delivered/Available, nDCG@10, AP)
     """
     if isinstance(text, Measure):
-        return text
+        return _checked(text)
+    if not isinstance(text, str):
+        raise SpecError("a measure is needed", repr(text)[:80], where="measures", hint="Give its name, as text.")
     if "".join(text.split()) == "Delivered/Available":
         return DeliveredOfAvailable
     try:
-        measure: Measure = ir_measures.parse_measure(text)
-        measure.validate_params()
-        return measure
-    except (NameError, ValueError, AssertionError, TypeError, SyntaxError) as error:
+        return _checked(ir_measures.parse_measure(text))
+    except (NameError, ValueError, TypeError, SyntaxError) as error:
         reason = error
     try:
-        return ir_measures.parse_trec_measure(text)[0]
+        found = ir_measures.parse_trec_measure(text)
     except (NameError, ValueError, IndexError, KeyError):
         name = text.split("@")[0].split("(")[0]
         hint = did_you_mean(name, registry) if isinstance(reason, NameError) else str(reason)
-        raise SpecError("a measure is needed", repr(text), where="measures", hint=sentence(hint)) from None
+        raise SpecError("a measure is needed", repr(text)[:80], where="measures", hint=sentence(hint)) from None
+    if len(found) != 1:
+        several = ", ".join(map(repr, found[:4])) + (", …" if len(found) > 4 else "")
+        raise SpecError("one measure is needed", f"{text!r}, which stands for {several}", where="measures")
+    return found[0]
+
+
+def _checked(measure: Measure) -> Measure:
+    name = measure.NAME or type(measure).__name__
+    lacks = [param for param, info in measure.SUPPORTED_PARAMS.items() if info.required and param not in measure.params]
+    if lacks:
+        written = f"{name}@…" if lacks == [measure.AT_PARAM] else f"{name}({lacks[0]}=…)"
+        raise SpecError(f"{name} needs {', '.join(lacks)}", where="measures", hint=f"Write {written}.")
+    try:
+        measure.validate_params()
+    except AssertionError as error:
+        known = ", ".join(measure.SUPPORTED_PARAMS) or "none"
+        raise SpecError(
+            f"parameters of {name} are needed ({known})", str(error), where="measures", hint="Mend or leave them out."
+        ) from None
+    return measure
 
 
 def is_evidence(measure: object) -> bool:
@@ -181,9 +213,11 @@ def evidence_values(
     for life in lives(read, evidence, overlap=overlap, pipeline=pipeline):
         found.setdefault(life.label.qid, []).append(life)
     events = read.events if pipeline is None else read.events[read.events["pipeline"] == pipeline]
+    for measure in parsed if found else ():
+        _check_stage(measure, events)
     stages_of = dict(tuple(events.groupby("qid", sort=False, observed=True)))
     ends = _final_rows(read, events) if any(repr(m) == "DeliveredCharacters" for m in parsed) else {}
-    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of[qid]) for qid, labels in found.items()}
+    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of[qid], overlap) for qid, labels in found.items()}
     rows = [
         {"qid": qid, "measure": repr(measure), "value": measure.value(task)}
         for qid, task in tasks.items()

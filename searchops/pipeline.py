@@ -51,18 +51,19 @@ class Pipeline(Compose):
                     hint="Wrap a function with pt.apply, build a class with ().",
                 )
             flat.extend(transformer if isinstance(transformer, Compose) else [transformer])
+        if not flat:
+            raise FrameError("at least one stage is needed", "none", where="Pipeline")
         super().__init__(*(normalise(transformer) for transformer in flat))
         engine = None
         for stage in self._transformers:
-            engine = getattr(stage, "engine", None) or engine
+            engine = _engine_of(stage, engine)
             if engine is not None and isinstance(stage, Primitive):
                 stage.remember(engine)
 
     @property
     def engine(self) -> Any | None:
         """The first index the pipeline retrieves from."""
-        engines = (getattr(stage, "engine", None) for stage in self._transformers)
-        return next((engine for engine in engines if engine is not None), None)
+        return next((engine for stage in self._transformers if (engine := _engine_of(stage)) is not None), None)
 
     def run(self, groups: Sequence[Group]) -> list[Group]:
         """Runs the stages over grouped records; a task left without rows stays as an empty group."""
@@ -71,7 +72,7 @@ class Pipeline(Compose):
         with recorder.scope(repr(self) if run else "") as place:
             engine = None
             for index, stage in enumerate(self._transformers):
-                engine = getattr(stage, "engine", None) or engine
+                engine = _engine_of(stage, engine)
                 with statistics_from(engine) if engine is not None else nullcontext():
                     if isinstance(stage, Primitive):
                         items = run_stage(stage, items, place, index)
@@ -90,9 +91,16 @@ class Pipeline(Compose):
         if isinstance(first, Primitive):
             first.check_columns(columns, empty=len(inp) == 0)
         if len(inp) == 0:
-            return records_to_frame([], self.transform_outputs(columns))
+            return records_to_frame([], self._promised(columns))
         rows = groups_to_records(self.run(frame_to_groups(inp, where=repr(first))))
-        return records_to_frame(rows, () if rows else self.transform_outputs(columns))
+        return records_to_frame(rows, () if rows else self._promised(columns))
+
+    def _promised(self, columns: list[str]) -> list[str]:
+        """The columns of zero rows; a foreign stage that cannot say what it puts out adds none."""
+        for stage in self._transformers:
+            strict = isinstance(stage, Primitive)
+            columns = pt.inspect.transformer_outputs(stage, columns, strict=strict) or columns
+        return columns
 
     def transform_iter(self, inp: Iterable[Record]) -> Iterator[Record]:
         """Records in, records out."""
@@ -122,10 +130,10 @@ class Pipeline(Compose):
             try:
                 with recorder.inside_stage(place, index):
                     frame = stage.transform(records_to_frame(rows, ()))
+                found = {group.qid: group.rows for group in frame_to_groups(frame, where=repr(stage))}
             except Exception as error:
                 record_failure(stage, items, place, index, error)
                 raise
-            found = {group.qid: group.rows for group in frame_to_groups(frame, where=repr(stage))}
         outcomes = [Outcome(found.pop(item.group.qid, [])) for item in items]
         # A transformer may make tasks of its own (a question taken apart): they go on beside the others.
         new = [Traced(Group(qid, str(made[0].get("query", "")), [])) for qid, made in found.items()]
@@ -150,6 +158,12 @@ class Pipeline(Compose):
 
 
 Primitive.composition = Pipeline
+
+
+def _engine_of(stage: pt.Transformer, before: Any | None = None) -> Any | None:
+    """The engine a stage of ours brings, else the one before it; a foreign stage's `engine` may be anything."""
+    brought = stage.engine if isinstance(stage, Primitive) else None
+    return before if brought is None else brought
 
 
 def normalise(transformer: pt.Transformer) -> pt.Transformer:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from searchops.errors import FrameError
 
 REPLICATES = 20_000
-_BLOCK = 2_000
+_BLOCK_CELLS = 2_000_000
 
 
 class Interval(NamedTuple):
@@ -67,9 +67,10 @@ def bootstrap_means(
 
 
 def _counts(n: int, replicates: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """How often each of n tasks is drawn, for blocks of replicates: memory stays bounded."""
-    for start in range(0, replicates, _BLOCK):
-        rows = min(_BLOCK, replicates - start)
+    """How often each of n tasks is drawn, for blocks of replicates: memory stays bounded, whatever n is."""
+    block = max(1, _BLOCK_CELLS // n)
+    for start in range(0, replicates, block):
+        rows = min(block, replicates - start)
         draws = rng.integers(0, n, size=(rows, n)) + np.arange(rows)[:, None] * n
         yield np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 

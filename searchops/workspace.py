@@ -171,12 +171,14 @@ class Workspace:
             searchops.errors.ToolError: candidates that a primitive returned are needed; found row 7 (there are 0)
         """
         total = len(self.rows)
+        found = []
         for number in numbers:
             if type(number) is not int or not 0 <= number < total:
                 raise ToolError(
                     "candidates that a primitive returned are needed", f"row {str(number)[:40]} (there are {total})"
                 )
-        return [self.rows[number] for number in numbers]  # type: ignore[index]
+            found.append(self.rows[number])
+        return found
 
     def extracted(self, rows: Sequence[Record]) -> None:
         """Adds an extract call's passages to the ledger; a window stands there once for an instruction."""

@@ -25,9 +25,12 @@ MODULES: Final = (
 )  # fmt: skip
 # Names of Python that a cell has not got; saying so here costs no retrieval.
 ABSENT: Final = frozenset(
-    "__import__ breakpoint callable classmethod compile delattr dir eval exec exit globals help input locals "
-    "memoryview object open property quit staticmethod super vars".split()
-)
+    {
+        "__import__", "breakpoint", "callable", "classmethod", "compile", "delattr", "dir", "eval", "exec", "exit",
+        "globals", "help", "input", "locals", "memoryview", "object", "open", "property", "quit", "staticmethod",
+        "super", "vars",
+    }
+)  # fmt: skip
 _ABSENT_SYNTAX: Final[dict[type[ast.AST], str]] = {
     ast.ClassDef: "classes are not available; use a dict or a function",
     ast.Delete: "del is not available; assign another value",
@@ -62,14 +65,14 @@ class Program:
 
 
 def examine(code: object, limits: Limits, reserved: frozenset[str] = RESERVED) -> Program:
-    """Reads a cell and refuses what cannot run.
+    r"""Reads a cell and refuses what cannot run.
 
     Raises:
         ToolError: The cell is no text, empty, too long, too nested, no Python, or uses what there is not.
 
     Example:
-        >>> examine("a = 1\\na + 1", Limits()).runnable
-        'a = 1\\n_so_output = a + 1'
+        >>> examine("a = 1\na + 1", Limits()).runnable
+        'a = 1\n_so_output = a + 1'
     """
     source = _text(code, limits)
     tree = _parse(source, limits)
@@ -106,7 +109,9 @@ def _parse(source: str, limits: Limits) -> ast.Module:
         tree = ast.parse(source)
     except SyntaxError as error:
         line = f"line {error.lineno or 1}"
-        raise ToolError(f"a Python program is needed: {error.msg}", where=line, hint=_quote(source, error.lineno)) from None
+        raise ToolError(
+            f"a Python program is needed: {error.msg}", where=line, hint=_quote(source, error.lineno)
+        ) from None
     except (RecursionError, MemoryError):
         raise _too_nested(limits) from None
     except ValueError as error:

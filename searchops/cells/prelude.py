@@ -32,7 +32,7 @@ _so_frozenset, _so_bool, _so_int, _so_float, _so_enumerate, _so_sum = frozenset,
 _so_output = None
 """
 
-_CODE: Final = '''
+_CODE: Final = """
 def getattr(value, name, *default):
     if not _so_isinstance(name, _so_str) or name.startswith("_"):
         raise AttributeError("names that begin with _ are not available")
@@ -175,7 +175,7 @@ def _so_show(value, room):
 def _so_report(value, room, named):
     text, beyond = _so_show(value, room)
     return (text, beyond, value is None, [(name, *_so_measure(held)) for name, held in named])
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Fields:
         return "\n".join([_STUBS.replace("FIELDS", fields.lstrip()), *functions])
 
 
-_CANDIDATE: Final = '''
+_CANDIDATE: Final = """
 @_so_dataclass(frozen=True)
 class Candidate:
     FIELDS
@@ -241,9 +241,9 @@ class Candidate:
 
     def keys(self):
         return [name for name in _so_fields]
-'''
+"""
 
-_STUBS: Final = '''
+_STUBS: Final = """
 from typing import Any, Callable, Iterable, Literal
 class Candidate:
     FIELDS
@@ -257,13 +257,15 @@ def rerank(candidates: Iterable[Candidate], k: int = 10) -> list[Candidate]: ...
 def extract(candidates: Iterable[Candidate], instruction: str | None = None, k: int = 10,
             size: int | None = None, schema: dict[str, Any] | None = None) -> list[Candidate]: ...
 def dedupe(*collections: Iterable[Candidate], key: str = "docno") -> list[Candidate]: ...
-def _so_any() -> Any: ...
-def _so_candidates() -> list[Candidate]: ...
-'''
+def searchops_any() -> Any: ...
+def searchops_candidates() -> list[Candidate]: ...
+"""
 
 
 def _is_field(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_") and name not in _NEVER_FIELDS
+    return (
+        name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_") and name not in _NEVER_FIELDS
+    )
 
 
 def _order(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from searchops.pipeline import normalise
 from searchops.recorder import Recorder, record_into
 from searchops.stats import mean_interval, paired_difference
 
-INTERVALS = (" low", " high")
+NAN = float("nan")
 
 
 class Recorded(pt.Transformer):
@@ -25,11 +26,17 @@ class Recorded(pt.Transformer):
     def __init__(self, system: pt.Transformer) -> None:
         self.system = normalise(system)
         self.recorder = Recorder(None, "new", {})
+        self.milliseconds = 0.0
+        self.tasks: set[Any] = set()
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The system's own result."""
+        start = time.perf_counter()
         with record_into(self.recorder):
-            return self.system.transform(inp)
+            out: pd.DataFrame = self.system.transform(inp)
+        self.milliseconds += 1000 * (time.perf_counter() - start)
+        self.tasks.update(inp["qid"])
+        return out
 
     def transform_inputs(self) -> Any:
         """The system's inputs."""
@@ -53,6 +60,7 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
     names: Sequence[str] | None = None,
     perquery: bool = False,
     baseline: int | str | None = None,
+    round: int | Mapping[str, int] | None = None,  # noqa: A002 - named as in PyTerrier
     overlap: float = 1.0,
     level: float = 0.95,
     rng: np.random.Generator | None = None,
@@ -63,10 +71,10 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
     `pt.Experiment` does the running and the retrieval measures, with all its options. Evidence
     measures come from a record that each system writes while it runs.
 
-    Columns: name, then a column a measure. With a baseline, for each measure also pt.Experiment's
-        columns (retrieval measures), and `M diff`, `M diff low`, `M diff high`: the mean paired
-        difference from the baseline with its bootstrap interval. With perquery: name, qid, measure,
-        value.
+    Columns: name, then a column a measure (`mrt`: milliseconds a task). With a baseline also
+        pt.Experiment's columns for each retrieval measure (`M +`, `M -`, `M p-value`, corrections), and
+        for every measure `M diff`, `M diff low`, `M diff high`: the mean paired difference from the
+        baseline with its bootstrap interval. With perquery: name, qid, measure, value.
     Rows: one a system, or one a system, task and measure.
 
     Args:
@@ -78,10 +86,12 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
         names: One a system.
         perquery: Rows a task instead of means.
         baseline: Index or name of the system that the others are compared with.
+        round: Decimals of the means (or values a task), for all measures or by measure.
         overlap: Share of a labelled span that must be covered.
         level: Of the intervals.
         rng: Randomness of the bootstrap; seeded with 0 if not given.
-        options: Whatever else `pt.Experiment` takes (batch_size, filter_by_qrels, save_dir, test, …).
+        options: Whatever else `pt.Experiment` takes (batch_size, filter_by_qrels, save_dir, test,
+            correction, …), but for what makes no frame (dataframe=False, highlight).
 
     Raises:
         FrameError: Evidence or qrels are missing for a measure, or the options exclude each other.
@@ -94,13 +104,19 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
     base = _baseline(baseline, labels)
     _check(measures, qrels, evidence, options)
     recorded = [Recorded(system) for system in systems]
-    values, extra = _retrieval(recorded, labels, topics, qrels, measures, eval_metrics, options)
+    values, means = _retrieval(recorded, labels, topics, qrels, measures, {**options, "baseline": base})
     wanted = [measure for measure in measures if is_evidence(measure)]
     if wanted and evidence is not None:
-        values = pd.concat([values, *_evidence(recorded, labels, evidence, wanted, overlap)], ignore_index=True)
+        found = _evidence(recorded, labels, evidence, wanted, overlap)
+        values = pd.concat([frame for frame in (values, *found) if len(frame)] or [values], ignore_index=True)
     if perquery:
-        return values
-    return _means(values, labels, measures, extra, base, level, rng or np.random.default_rng(0))
+        return values.assign(value=_rounded(values["value"], values["measure"], round))
+    table = _means(values, labels, measures, means, base, level, rng or np.random.default_rng(0))
+    if "mrt" in eval_metrics:
+        table["mrt"] = [system.milliseconds / len(system.tasks) if system.tasks else NAN for system in recorded]
+    for name in {*map(repr, measures), "mrt"} & set(table.columns):
+        table[name] = _rounded(table[name], pd.Series(name, index=table.index), round)
+    return table
 
 
 def _retrieval(
@@ -109,23 +125,21 @@ def _retrieval(
     topics: pd.DataFrame,
     qrels: pd.DataFrame | None,
     measures: Sequence[Measure],
-    asked: Sequence[str | Measure],
     options: dict[str, Any],
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Runs the systems; retrieval measures a task, and pt.Experiment's own extra columns."""
-    plain: list[Any] = [measure for measure in measures if not is_evidence(measure)]
+    """Runs the systems; retrieval measures a task, and pt.Experiment's own table of means."""
+    plain = list(dict.fromkeys(measure for measure in measures if not is_evidence(measure)))
     if not plain:
         for system in recorded:
             system.transform(topics)
         return pd.DataFrame(columns=["name", "qid", "measure", "value"]), None
-    if "mrt" in asked:
-        plain.append("mrt")
     assert qrels is not None
     means, per_query = pt.Experiment(
         list(recorded), topics, qrels, plain, names=list(labels), perquery="both", **options
     )
-    extra = means[["name", "mrt"]] if "mrt" in means.columns else None
-    return per_query[["name", "qid", "measure", "value"]], extra
+    # Measures go by their printed form here, whatever key pt.Experiment has for them.
+    per_query = per_query.assign(measure=per_query["measure"].astype(str))
+    return per_query[["name", "qid", "measure", "value"]], means.rename(columns=str)
 
 
 def _evidence(
@@ -137,6 +151,13 @@ def _evidence(
 ) -> list[pd.DataFrame]:
     frames = []
     for name, system in zip(labels, recorded, strict=True):
+        if not system.tasks:
+            raise FrameError(
+                "pipelines that run are needed to account for evidence",
+                f"saved results of {name!r}",
+                where="Experiment",
+                hint="Leave out save_mode='reuse'.",
+            )
         frame = evidence_values(system.recorder, evidence, measures, overlap=overlap)
         frame.insert(0, "name", name)
         frames.append(frame)
@@ -147,7 +168,7 @@ def _means(
     values: pd.DataFrame,
     labels: Sequence[str],
     measures: Sequence[Measure],
-    extra: pd.DataFrame | None,
+    means: pd.DataFrame | None,
     base: int | None,
     level: float,
     rng: np.random.Generator,
@@ -159,13 +180,32 @@ def _means(
         row: dict[str, Any] = {"name": label}
         for name in names:
             column = wide.get((name, label))
-            row[name] = float("nan") if column is None else float(column.mean())
+            if means is not None and name in means.columns:
+                row[name] = float(means.loc[place, name])  # PyTerrier's own mean (or sum, for counts)
+                row.update({more: means.loc[place, more] for more in means.columns if more.startswith(f"{name} ")})
+            else:
+                row[name] = NAN if column is None else float(column.mean())
             if base is not None and place != base and column is not None:
                 diff = paired_difference(column, wide[(name, labels[base])], rng, level=level)
                 row.update({f"{name} diff": diff.mean, f"{name} diff low": diff.low, f"{name} diff high": diff.high})
         rows.append(row)
-    table = pd.DataFrame(rows)
-    return table if extra is None else table.merge(extra, on="name")
+    return pd.DataFrame(rows)
+
+
+def _rounded(
+    values: pd.Series[float], measures: pd.Series[str], decimals: int | Mapping[str, int] | None
+) -> pd.Series[float]:
+    """The values, each rounded as its measure asks."""
+    if decimals is None:
+        return values
+    if isinstance(decimals, int):
+        return values.round(decimals)
+    by_name = {str(measure): n for measure, n in decimals.items()}
+    rounded = [
+        round(value, by_name[measure]) if measure in by_name else value
+        for value, measure in zip(values, measures, strict=True)
+    ]
+    return pd.Series(rounded, index=values.index)
 
 
 def intervals(values: pd.DataFrame, rng: np.random.Generator, *, level: float = 0.95) -> pd.DataFrame:
@@ -231,6 +271,8 @@ def _check(
     where = "Experiment"
     if not measures:
         raise FrameError("at least one measure is needed", "none", where=where)
+    if options.get("dataframe") is False or options.get("highlight") is not None:
+        raise FrameError("options that leave a frame are needed", "dataframe=False or highlight", where=where)
     need_evidence = [repr(measure) for measure in measures if is_evidence(measure)]
     need_qrels = [repr(measure) for measure in measures if not is_evidence(measure)]
     if need_evidence and evidence is None:

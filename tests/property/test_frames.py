@@ -1,5 +1,7 @@
 """Laws of ranks, dedupe and records."""
 
+from itertools import pairwise
+
 import pandas as pd
 import pytrec_eval
 from hypothesis import given, settings
@@ -29,7 +31,7 @@ def test_ranking_loses_and_invents_nothing(pairs):
     out = ranked(rows)
     assert sorted(row["n"] for row in out) == list(range(len(rows)))
     assert [row["rank"] for row in out] == list(range(len(rows)))
-    assert all(a["score"] >= b["score"] for a, b in zip(out, out[1:], strict=False))
+    assert all(a["score"] >= b["score"] for a, b in pairwise(out))
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), docnos), max_size=20))

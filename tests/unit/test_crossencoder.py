@@ -79,6 +79,7 @@ def test_the_instruction_stands_in_the_prompt(qwen3: str) -> None:
     assert found != pytest.approx(CrossEncoder(qwen3).score(PAIRS), abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*queries are longer")
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
 def test_batching_and_padding_change_no_score(qwen3: str, ranker: str, batch_size: int) -> None:
     for model in (qwen3, ranker):
