@@ -11,7 +11,7 @@ import pyterrier as pt
 
 from searchops.errors import FrameError
 from searchops.frames import Group, Record, ranked, require
-from searchops.pipeline import Pipeline, normalise
+from searchops.pipeline import Pipeline, normalise, without_help_pages
 from searchops.primitives.base import Outcome, Primitive, cutoff
 
 
@@ -69,10 +69,11 @@ class Branches(Primitive):
 
     def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:
         """PyTerrier's picture, branches side by side."""
-        inner = [
-            pt.schematic.transformer_schematic(branch, input_columns=input_columns or ["qid", "query"])
-            for branch in self.branches
-        ]
+        with without_help_pages():
+            inner = [
+                pt.schematic.transformer_schematic(branch, input_columns=input_columns or ["qid", "query"])
+                for branch in self.branches
+            ]
         drawn = super().schematic(input_columns=input_columns)
         return {
             **drawn,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pandas as pd
@@ -98,8 +98,10 @@ class Pipeline(Compose):
     def _promised(self, columns: list[str]) -> list[str]:
         """The columns of zero rows; a foreign stage that cannot say what it puts out adds none."""
         for stage in self._transformers:
-            strict = isinstance(stage, Primitive)
-            columns = pt.inspect.transformer_outputs(stage, columns, strict=strict) or columns
+            if isinstance(stage, Primitive):
+                columns = stage.transform_outputs(columns)
+            else:
+                columns = pt.inspect.transformer_outputs(stage, columns, strict=False) or columns
         return columns
 
     def transform_iter(self, inp: Iterable[Record]) -> Iterator[Record]:
@@ -143,6 +145,11 @@ class Pipeline(Compose):
             return [Traced(Group(*item.group[:2], out.rows)) for item, out in zip(items, outcomes, strict=True)]
         return record_stage(run, stage, items, outcomes, place, index, time.perf_counter() - start)
 
+    def schematic(self, *, input_columns: list[str]) -> dict[str, Any]:
+        """PyTerrier's picture of the stages, drawn without the network."""
+        with without_help_pages():
+            return super().schematic(input_columns=input_columns)
+
     def compile(self, verbose: bool = False) -> pt.Transformer:
         """PyTerrier's fusing of neighbouring stages; the result is a Pipeline again."""
         return normalise(super().compile(verbose))
@@ -158,6 +165,17 @@ class Pipeline(Compose):
 
 
 Primitive.composition = Pipeline
+
+
+@contextmanager
+def without_help_pages() -> Iterator[None]:
+    """PyTerrier looks up a help page on the web for each stage it draws; in this block it does not."""
+    known = pt.documentation._cached_objects_inv
+    pt.documentation._cached_objects_inv = known or {}
+    try:
+        yield
+    finally:
+        pt.documentation._cached_objects_inv = known
 
 
 def _engine_of(stage: pt.Transformer, before: Any | None = None) -> Any | None:

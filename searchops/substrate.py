@@ -201,12 +201,14 @@ class Substrate:
         """One passage a document out of the first k candidates, in their order; the ledger keeps them.
 
         Raises:
-            ToolError: k is no whole number above 0, the instruction is no text, or the candidates are of
-                two kinds.
+            ToolError: k is no whole number above 0, the instruction is no text, the schema no dict, or the
+                candidates are of two kinds.
             FrameError: A size is out of range, or a schema is given to a scorer that writes no notes.
         """
         if instruction is not None and not isinstance(instruction, str):
             raise ToolError("an instruction that is text is needed", _kind(instruction), where="extract")
+        if schema is not None and not isinstance(schema, dict):
+            raise ToolError("a schema that is a dict is needed", _kind(schema), where="extract")
         k, notice = self._capped("extract", k, self.funnel.extract)
         rows, parent = self._given("extract", candidates)
         stage = Extract(

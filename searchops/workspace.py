@@ -168,15 +168,14 @@ class Workspace:
             >>> Workspace("1", "q").resolve([7])
             Traceback (most recent call last):
             ...
-            searchops.errors.ToolError: candidates that a primitive returned are needed; found row 7 (there are 0)
+            searchops.errors.ToolError: candidates that a primitive returned are needed; found row 7 (there are 0 rows)
         """
         total = len(self.rows)
         found = []
         for number in numbers:
             if type(number) is not int or not 0 <= number < total:
-                raise ToolError(
-                    "candidates that a primitive returned are needed", f"row {str(number)[:40]} (there are {total})"
-                )
+                shown = f"row {number}" if type(number) is int else type(number).__name__
+                raise ToolError("candidates that a primitive returned are needed", f"{shown} (there are {total} rows)")
             found.append(self.rows[number])
         return found
 

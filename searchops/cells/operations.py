@@ -16,6 +16,8 @@ from searchops.workspace import candidate_id
 
 __all__ = ["Operations"]
 
+_VALUES: Final = 100_000
+
 
 class Operations:
     """Answers the calls of one cell.
@@ -55,6 +57,7 @@ class Operations:
             BudgetExceeded: The call used up a budget of the run.
         """
         name, *arguments = request
+        check_plain(arguments)
         if self.calls >= self._limits.calls:
             raise LimitTripped(f"a cell may make {self._limits.calls:,} calls; go on in the next cell")
         step, self.calls = self.calls, self.calls + 1
@@ -134,6 +137,31 @@ _ANSWERS: Final[dict[str, Callable[..., Any]]] = {
     "extract": Operations.extract,
     "dedupe": Operations.dedupe,
 }
+
+
+def check_plain(request: Any) -> None:
+    """Lets only plain and small values of a program through to the host's code.
+
+    A number of 5,000 digits, for one, cannot even be put into an error's text.
+
+    Raises:
+        Refused: Something else is among them.
+    """
+    left, stack = _VALUES, [request]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            stack.extend([*value.keys(), *value.values()])
+        elif isinstance(value, (list, tuple)):
+            left -= len(value)
+            if left < 0:
+                raise Refused(f"at most {_VALUES:,} values may be given to a function")
+            stack.extend(value)
+        elif isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise Refused("a number is too large to be given to a function")
+        elif value is not None and not isinstance(value, (str, float)):
+            raise Refused(f"texts, numbers, lists and dicts can be given to a function, not {type(value).__name__}")
 
 
 def _places(rows: list[Record], kept: list[Record]) -> list[int]:

@@ -245,7 +245,7 @@ class CellRunner:
             self._session.roll_back()
         text = f"{failure.status}: {failure.text}"
         kept = "Variables are as they were before the cell."
-        if operations.calls:
+        if (self.workspace.costs - before).retrieval_requests:
             kept += " What it retrieved is remembered: the same retrieve costs nothing."
         return CellResult(
             failure.status,

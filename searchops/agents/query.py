@@ -1,0 +1,71 @@
+"""The query interface: one search tool with a fixed funnel behind it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from searchops.agents.agent import Agent
+from searchops.agents.interface import Action, Interface, Observation, ids_of
+from searchops.agents.observations import passage_blocks, shown_by
+from searchops.agents.schemas import QUERY_TOOLS
+from searchops.models.protocol import Tool
+from searchops.predicates import Predicate
+from searchops.substrate import Found, Substrate
+
+__all__ = ["QueryAgent"]
+
+
+class Searching(Interface):
+    """`search(query)`: retrieve, filter, rerank, extract, each to the funnel's limit."""
+
+    tools: ClassVar[tuple[Tool, ...]] = QUERY_TOOLS
+
+    def __init__(self, substrate: Substrate, where: Predicate | None = None) -> None:
+        super().__init__(substrate)
+        self.where = where
+
+    def call(self, action: Action, decision: int) -> Observation:
+        """Runs one search through the whole funnel."""
+        query, k = str(action.arguments["query"]), action.arguments.get("k")
+        funnel = self.substrate.funnel
+        found = self.substrate.retrieve(query, funnel.retrieve)
+        kept = found if self.where is None else self.substrate.filter(found, self.where)
+        ranked = self.substrate.rerank(kept, funnel.rerank)
+        notes = self.substrate.extract(ranked, None, k)
+        text = _told(query, len(found.rows), len(ranked.rows), notes)
+        return Observation(text, shown_by(notes.rows), ids_of(notes.rows))
+
+
+def _told(query: str, n_found: int, n_ranked: int, notes: Found) -> str:
+    n = len(notes.rows)
+    asked = " ".join(query.split())
+    head = f'{n} passage{"s"[: n != 1]} for "{asked}" ({n_found} retrieved, {n_ranked} reranked)'
+    notice = f"\n[{notes.notice}]" if notes.notice.endswith("capped") else ""
+    return f"{head}{notice}\n\n{passage_blocks(notes.rows)}" if notes.rows else f"{head}{notice}"
+
+
+class QueryAgent(Agent):
+    """Answers questions with one tool, `search(query)`; what happens behind a query is fixed.
+
+    Columns: Q -> Q + qanswer, stop_reason, decisions, …; see `Agent`.
+    Source: PSA, 3.3 and 4.1 (Query-based Agent).
+
+    Args:
+        model: Chooses the queries and writes the answer.
+        index: What is searched.
+        scorer: Reranks, and scores passages where there is no other scorer for that.
+        extract_scorer: Scores passages.
+        splitter: How documents become passages.
+        where: A condition every search filters by; None keeps all.
+        budget: Limits of a question.
+        funnel: Limits of a call.
+        prompt: A file with a system prompt of your own.
+        finalizer_prompt: A file with a prompt of your own for the finalizer.
+        n_parallel: Questions at a time.
+    """
+
+    name: ClassVar[str] = "query"
+
+    def interface(self, substrate: Substrate) -> Interface:
+        """A question's search tool."""
+        return Searching(substrate, self.where)
