@@ -18,6 +18,7 @@ from searchops.errors import DataError, FrameError, SearchopsError, SpecError
 
 WIDTH = 100
 INTERRUPTED = 130
+EVIDENCE_SHOWN = 10
 
 app = typer.Typer(
     name="searchops",
@@ -44,6 +45,9 @@ def run(
     sets: Settings = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the record.", metavar="DIR")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Start anew where a run is there already.")] = False,
+    half: Annotated[
+        int | None, typer.Option(min=1, max=2, help="Run over half of the questions: choose on 1, report on 2.")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -59,7 +63,7 @@ def run(
 
     spec = read_spec(file, sets or ())
     shows = not quiet and sys.stderr.isatty()
-    result = run_spec(spec, out, replace=replace, progress=_bar if shows else None)
+    result = run_spec(spec, out, replace=replace, half=half, progress=_bar if shows else None)
     report = write_report(result.folder)
     if as_json:
         _print_json(
@@ -161,6 +165,34 @@ def report(
     from searchops.report import write_report
 
     print(write_report(folder, out))
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")],
+    agent: Annotated[str, typer.Option(help="query, tool or program.")] = "query",
+    collection: Annotated[str, typer.Option(help="pydocs, a folder, or irds:NAME.")] = "pydocs",
+    model: Annotated[
+        str, typer.Option(help="An endpoint's model; keyword searches by rules, with no model.")
+    ] = "keyword",
+    base_url: Annotated[str | None, typer.Option(help="The endpoint, with its /v1.", metavar="URL")] = None,
+    decisions: Annotated[int | None, typer.Option(min=1, help="Most decisions.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of a record.", metavar="DIR")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a question to a search agent. Without a model it shows evidence, not an answer.
+
+    Example: searchops ask "What does json.loads raise on bad input?" --agent program
+    """
+    from searchops.experiments.asking import ask as put
+
+    asked = put(question, agent, collection, model=model, base_url=base_url, decisions=decisions, out=out)
+    if as_json:
+        _print_json({**asked.answer, "is_answer": asked.is_answer, "evidence": asked.evidence})
+    else:
+        _print_asked(asked)
+    if not asked.answer["qanswer"]:
+        raise typer.Exit(1)
 
 
 def _show_version(asked: bool) -> None:
@@ -272,6 +304,21 @@ def _print_result(result: Any, report_file: Path, *, quiet: bool) -> None:
     if len(result.failed) > 10:
         print(f"failed: {len(result.failed) - 10} more", file=sys.stderr)
     print(f"record  {result.folder}\nreport  {report_file}")
+
+
+def _print_asked(asked: Any) -> None:
+    answer = asked.answer
+    if asked.is_answer:
+        print(answer["qanswer"] or f"no answer: {answer['error'] or answer['stop_reason']}")
+    else:
+        print("Evidence, not an answer: no model was named, so words were searched for by rules.")
+    print()
+    for item in asked.evidence[:EVIDENCE_SHOWN]:
+        print(f"[{item['passage_id']}] {item['title']}\n  " + " ".join(item["note"].split()))
+    if len(asked.evidence) > EVIDENCE_SHOWN:
+        print(f"and {len(asked.evidence) - EVIDENCE_SHOWN} more passages (--json shows all)")
+    costs = ("decisions", "retrieval_requests", "extract_calls", "total_tokens")
+    print("\n" + ", ".join(f"{_whole(answer[name])} {name.replace('_', ' ')}" for name in costs))
 
 
 def _funnel_rows(table: Any) -> tuple[list[str], list[list[str]]]:

@@ -5,7 +5,7 @@ Frames in, (qid, measure, value) out; everything is computed from records. Sourc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import pandas as pd
 from ir_measures import Measure
 from ir_measures.measures import ParamInfo, register, registry
 
-from searchops.accounting import Life, lives
+from searchops.accounting import Life, lives, shown_parts
 from searchops.errors import SpecError, did_you_mean, sentence
 from searchops.records import HasRun, Run, as_run
 
@@ -74,7 +74,8 @@ _delivered = _share(lambda life: life.delivered)
 
 def _ratio(task: Task) -> float:
     available = sum(life.available for life in task.lives)
-    return sum(life.delivered for life in task.lives) / available if available else NAN
+    # A program can show what it never extracted; that is delivered, but was not available.
+    return sum(life.delivered and life.available for life in task.lives) / available if available else NAN
 
 
 def _named(stages: pd.DataFrame, stage: str) -> pd.Series[bool]:
@@ -124,7 +125,11 @@ PartialDelivery = _define(
     "PartialDelivery", "1 where some but not all were delivered.", lambda task: float(0.0 < _delivered(task) < 1.0)
 )
 NoDelivery = _define("NoDelivery", "1 where none was delivered.", lambda task: float(_delivered(task) == 0.0))
-DeliveredCharacters = _define("DeliveredCharacters", "Characters of the passages at the pipeline's end.", _characters)
+DeliveredCharacters = _define(
+    "DeliveredCharacters",
+    "Characters of the passages at the pipeline's end, or in an agent's observations.",
+    _characters,
+)
 EvidenceRecall = _define(
     "EvidenceRecall",
     "Share of labels that the named stage put out.",
@@ -153,11 +158,11 @@ def parse_measure(text: str | Measure) -> Measure:
     if "".join(text.split()) == "Delivered/Available":
         return DeliveredOfAvailable
     try:
-        return _checked(ir_measures.parse_measure(text))
+        return _checked(ir_measures.parse_measure(text.strip()))
     except (NameError, ValueError, TypeError, SyntaxError) as error:
         reason = error
     try:
-        found = ir_measures.parse_trec_measure(text)
+        found = ir_measures.parse_trec_measure(text.strip())
     except (NameError, ValueError, IndexError, KeyError):
         name = text.split("@")[0].split("(")[0]
         hint = did_you_mean(name, registry) if isinstance(reason, NameError) else str(reason)
@@ -216,8 +221,11 @@ def evidence_values(
     for measure in parsed if found else ():
         _check_stage(measure, events)
     stages_of = dict(tuple(events.groupby("qid", sort=False, observed=True)))
-    ends = _final_rows(read, events) if any(repr(m) == "DeliveredCharacters" for m in parsed) else {}
-    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of[qid], overlap) for qid, labels in found.items()}
+    ends: Mapping[str, Sequence[pd.DataFrame]] = {}
+    if any(repr(m) == "DeliveredCharacters" for m in parsed):
+        ends = shown_parts(read, pipeline) or _final_rows(read, events)
+    none = events.iloc[:0]
+    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of.get(qid, none), overlap) for qid, labels in found.items()}
     rows = [
         {"qid": qid, "measure": repr(measure), "value": measure.value(task)}
         for qid, task in tasks.items()

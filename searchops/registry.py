@@ -50,8 +50,19 @@ _BUILT_IN: Final[dict[str, dict[str, str]]] = {
         "lucene": "searchops.engines.lucene:LuceneIndex",
         "dense": "searchops.engines.dense:DenseIndex",
     },
-    "model": {"openai": "searchops.models:OpenAIModel"},
+    "model": {
+        "openai": "searchops.models:OpenAIModel",
+        "keyword": "searchops.agents.keyword:KeywordPolicy",
+    },
+    "agent": {
+        "query": "searchops.agents:QueryAgent",
+        "tool": "searchops.agents:ToolAgent",
+        "program": "searchops.agents:ProgramAgent",
+    },
     "part": {
+        "budget": "searchops.agents.budget:Budget",
+        "funnel": "searchops.substrate:Funnel",
+        "limits": "searchops.cells:Limits",
         "analyzer": "searchops.scorers.statistics:Analyzer",
         "encoder": "searchops.scorers.encoder:Encoder",
         "prices": "searchops.models:Prices",

@@ -49,9 +49,9 @@ def bootstrap_means(
         array([1., 1., 1.])
     """
     matrix = np.asarray(values, dtype=np.float64)
-    matrix = matrix.reshape(len(matrix), -1)
     if not len(matrix):
         raise FrameError("at least one task is needed", "none", where="bootstrap")
+    matrix = matrix.reshape(len(matrix), -1)
     present = ~np.isnan(matrix)
     filled = np.where(present, matrix, 0.0)
     whole = bool(present.all())

@@ -183,9 +183,10 @@ class Workspace:
         """Adds an extract call's passages to the ledger; a window stands there once for an instruction."""
         with self._lock:
             known = {(item.passage_id, item.instruction) for item in self.evidence}
-            for row in rows:
-                if (row["passage_id"], row["instruction"]) not in known:
-                    self.evidence.append(_evidence(row))
+            for item in map(_evidence, rows):
+                if (item.passage_id, item.instruction) not in known:
+                    known.add((item.passage_id, item.instruction))
+                    self.evidence.append(item)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

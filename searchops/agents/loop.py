@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from searchops.agents.usage import Spent
 from searchops.errors import BudgetExceeded, DataError, SpecError, ToolError
 from searchops.models.protocol import ChatModel, Message, Reply
 from searchops.workspace import Costs, Evidence
+
+BUDGET: Final = Budget()
 
 __all__ = ["STOP_REASONS", "Interrupted", "Outcome", "run_question"]
 
@@ -74,7 +76,7 @@ def run_question(
     *,
     system: str,
     finalizer: str,
-    budget: Budget = Budget(),
+    budget: Budget = BUDGET,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Lets a model search until it answers or may not go on; the answer's own failures are outcomes.

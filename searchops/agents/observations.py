@@ -86,7 +86,7 @@ def _head(row: Record, key: str) -> str:
 
 
 def _inset(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines()) or "  "
+    return "\n".join(f"  {line}" for line in text.rstrip().splitlines()) or "  "
 
 
 def squeezed(text: str) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from searchops.agents.agent import Agent
+from searchops.agents.agent import BUDGET, FUNNEL, LEXICAL, Agent
+from searchops.agents.budget import Budget
 from searchops.agents.interface import Action, Interface, Observation, ids_of
 from searchops.agents.observations import passage_blocks, shown_by
 from searchops.agents.schemas import QUERY_TOOLS
-from searchops.models.protocol import Tool
-from searchops.predicates import Predicate
-from searchops.substrate import Found, Substrate
+from searchops.engines.base import Engine
+from searchops.frames import Record
+from searchops.models.protocol import ChatModel, Tool
+from searchops.predicates import Predicate, as_predicate
+from searchops.primitives.extract import SENTENCES
+from searchops.scorers.base import Scorer
+from searchops.splitting import Splitter
+from searchops.substrate import Funnel, Substrate
 
 __all__ = ["QueryAgent"]
 
@@ -32,16 +38,17 @@ class Searching(Interface):
         kept = found if self.where is None else self.substrate.filter(found, self.where)
         ranked = self.substrate.rerank(kept, funnel.rerank)
         notes = self.substrate.extract(ranked, None, k)
-        text = _told(query, len(found.rows), len(ranked.rows), notes)
+        capped = notes.notice if k is not None and k > funnel.extract else ""
+        text = _told(query, (len(found.rows), len(ranked.rows)), notes.rows, capped)
         return Observation(text, shown_by(notes.rows), ids_of(notes.rows))
 
 
-def _told(query: str, n_found: int, n_ranked: int, notes: Found) -> str:
-    n = len(notes.rows)
-    asked = " ".join(query.split())
-    head = f'{n} passage{"s"[: n != 1]} for "{asked}" ({n_found} retrieved, {n_ranked} reranked)'
-    notice = f"\n[{notes.notice}]" if notes.notice.endswith("capped") else ""
-    return f"{head}{notice}\n\n{passage_blocks(notes.rows)}" if notes.rows else f"{head}{notice}"
+def _told(query: str, numbers: tuple[int, int], notes: list[Record], notice: str) -> str:
+    n, asked = len(notes), " ".join(query.split())
+    head = f'{n} passage{"s"[: n != 1]} for "{asked}" ({numbers[0]} retrieved, {numbers[1]} reranked)'
+    if notice:
+        head += f"\n[{notice}]"
+    return f"{head}\n\n{passage_blocks(notes)}" if notes else head
 
 
 class QueryAgent(Agent):
@@ -64,7 +71,36 @@ class QueryAgent(Agent):
         n_parallel: Questions at a time.
     """
 
-    name: ClassVar[str] = "query"
+    interface_name: ClassVar[str] = "query"
+
+    def __init__(
+        self,
+        model: ChatModel,
+        index: Engine,
+        scorer: Scorer = LEXICAL,
+        *,
+        extract_scorer: Scorer | None = None,
+        splitter: Splitter = SENTENCES,
+        where: Predicate | str | None = None,
+        budget: Budget = BUDGET,
+        funnel: Funnel = FUNNEL,
+        prompt: str | None = None,
+        finalizer_prompt: str | None = None,
+        n_parallel: int = 1,
+    ) -> None:
+        super().__init__(
+            model,
+            index,
+            scorer,
+            extract_scorer=extract_scorer,
+            splitter=splitter,
+            budget=budget,
+            funnel=funnel,
+            prompt=prompt,
+            finalizer_prompt=finalizer_prompt,
+            n_parallel=n_parallel,
+        )
+        self.where = None if where is None else as_predicate(where)
 
     def interface(self, substrate: Substrate) -> Interface:
         """A question's search tool."""

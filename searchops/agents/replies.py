@@ -61,7 +61,8 @@ def with_ids(reply: Reply, decision: int) -> Reply:
     """The reply with an id of its own for every tool call; some servers send none, or the same twice.
 
     Example:
-        >>> [call.id for call in with_ids(Reply(tool_calls=(ToolCall("", "a", ""), ToolCall("", "a", ""))), 3).tool_calls]
+        >>> nameless = Reply(tool_calls=(ToolCall("", "a", ""), ToolCall("", "a", "")))
+        >>> [call.id for call in with_ids(nameless, 3).tool_calls]
         ['call-3-0', 'call-3-1']
     """
     ids = [call.id for call in reply.tool_calls]

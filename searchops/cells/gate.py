@@ -241,8 +241,15 @@ def _top_names(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Global) or (outside and not isinstance(node, ast.arg)):
             yield from (name for name in _bindings(node) if not isinstance(node, ast.Nonlocal))
         inner = outside and not isinstance(node, (ast.FunctionDef, ast.Lambda))
-        children = [(child, inner) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.comprehension)]
-        stack.extend(reversed(children))
+        stack.extend((child, inner) for child in reversed(_children(node)))
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node that bind where it stands: of a comprehension all but its own targets."""
+    children: list[ast.AST] = []
+    for child in ast.iter_child_nodes(node):
+        children.extend([child.iter, *child.ifs] if isinstance(child, ast.comprehension) else [child])
+    return children
 
 
 def _ending(last: ast.stmt) -> str:

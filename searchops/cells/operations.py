@@ -161,7 +161,7 @@ def check_plain(request: Any) -> None:
             if not -(2**63) <= value < 2**63:
                 raise Refused("a number is too large to be given to a function")
         elif value is not None and not isinstance(value, (str, float)):
-            raise Refused(f"texts, numbers, lists and dicts can be given to a function, not {type(value).__name__}")
+            raise Refused("texts, numbers, lists and dicts can be given to a function; other things cannot")
 
 
 def _places(rows: list[Record], kept: list[Record]) -> list[int]:

@@ -41,17 +41,22 @@ def getattr(value, name, *default):
 def setattr(*args):
     raise AttributeError("attributes cannot be set: candidates are read-only; build a dict")
 
-def _so_rows(who, candidates):
+def _so_listed(who, candidates):
+    if _so_isinstance(candidates, _so_list_type):
+        return candidates
     if _so_isinstance(candidates, (_so_str, _so_dict, Candidate)) or candidates is None:
         raise TypeError(f"{who}: a list of candidates is needed; found {_so_type(candidates).__name__}")
-    rows = []
+    return [candidate for candidate in candidates]
+
+def _so_rows(who, candidates):
+    rows = [candidate._so_row for candidate in candidates if _so_isinstance(candidate, Candidate)]
+    if _so_len(rows) == _so_len(candidates):
+        return rows
     for place, candidate in _so_enumerate(candidates):
         if not _so_isinstance(candidate, Candidate):
             more = f". Write {who}(*lists)" if who == "dedupe" and _so_isinstance(candidate, _so_list_type) else ""
             raise TypeError(f"{who}: candidates that a primitive returned are needed; item {place} is a "
                             f"{_so_type(candidate).__name__}{more}")
-        rows.append(candidate._so_row)
-    return rows
 
 def _so_again(candidates, row):
     values = row[1:]
@@ -63,8 +68,8 @@ def retrieve(query, k=20):
     return [Candidate(*values) for values in _so_call("retrieve", query, k)]
 
 def filter(candidates, predicate):
+    candidates = _so_listed("filter", candidates)
     rows = _so_rows("filter", candidates)
-    candidates = [candidate for candidate in candidates]
     if not _so_isinstance(predicate, _so_str):
         if _so_isinstance(predicate, (_so_int, _so_float, _so_list_type, _so_dict, Candidate)) or predicate is None:
             raise TypeError("filter: a predicate is a lambda, a function or a text such as 'year >= 2019'; found "
@@ -73,17 +78,18 @@ def filter(candidates, predicate):
     return [candidates[place] for place in _so_call("filter", rows, predicate)]
 
 def rerank(candidates, k=10):
+    candidates = _so_listed("rerank", candidates)
     rows = _so_rows("rerank", candidates)
-    candidates = [candidate for candidate in candidates]
     return [_so_again(candidates, row) for row in _so_call("rerank", rows, k)]
 
 def extract(candidates, instruction=None, k=10, size=None, schema=None):
-    rows = _so_rows("extract", candidates)
+    rows = _so_rows("extract", _so_listed("extract", candidates))
     return [_so_again(None, row) for row in _so_call("extract", rows, instruction, k, size, schema)]
 
 def dedupe(*collections, key="docno"):
     lists, flat = [], []
     for collection in collections:
+        collection = _so_listed("dedupe", collection)
         lists.append(_so_rows("dedupe", collection))
         flat.extend(collection)
     return [flat[place] for place in _so_call("dedupe", lists, key)]
@@ -149,7 +155,7 @@ class _SoPaper:
                 self.block(head, [("-", item) for item in items], indent, depth)
         else:
             text = value if _so_isinstance(value, _so_str) else _so_repr(value)
-            self.put(indent + head + text.replace("\\n", "\\n" + indent + "  ") + "\\n")
+            self.put(indent + head + text.rstrip().replace("\\n", "\\n" + indent + "  ") + "\\n")
 
     def block(self, head, entries, indent, depth):
         if depth >= 12:

@@ -1,8 +1,12 @@
 """The sandbox of one question: a Monty session that can go back to its last committed state.
 
 Monty runs each session in a worker process of its own. A session that failed in any way is thrown away;
-the next cell then begins in a fresh one, loaded from the last commit. Limits that trip cannot be caught
+the next cell then begins in a fresh one, brought to the last commit. Limits that trip cannot be caught
 by the program. Source: pydantic-monty 1.4 (sessions, limits, dump and load).
+
+Saving a state costs milliseconds where it holds hundreds of candidates, and most cells succeed. So a state
+is saved every few programs only; the programs since then are kept with the host's answers and run again
+where a state has to be restored. Clock and random numbers are the session's own, so that they repeat.
 """
 
 from __future__ import annotations
@@ -10,8 +14,11 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from searchops.cells.limits import Limits
@@ -24,6 +31,9 @@ CALL: Final = "_so_call"
 _SUSPENSIONS: Final = 10_000
 _WORKERS: Final = 256
 _WAIT_S: Final = 60.0
+# What running again may take at most, before a state is saved.
+_AGAIN_PROGRAMS: Final = 20
+_AGAIN_S: Final = 0.05
 
 Call = Callable[[tuple[Any, ...]], Any]
 Print = Callable[[Any, str], None]
@@ -92,7 +102,10 @@ class Session:
     def __init__(self, prelude: tuple[str, ...], limits: Limits) -> None:
         self._prelude = prelude
         self._limits = limits
+        self._born = datetime.now(UTC)
         self._state: bytes | None = None
+        self._since: list[_Ran] = []
+        self._pending: list[_Ran] = []
         self._live: monty.MontySession | None = None
         self._stack = ExitStack()
 
@@ -110,8 +123,12 @@ class Session:
             LimitTripped: It went over a limit that the host counts.
         """
         session = self._session()
-        step = session.feed_start(code, print_callback=write)
-        return _drive(step, answer)
+        ran = _Ran(code)
+        start = time.perf_counter()
+        value = _drive(session.feed_start(code, print_callback=write), ran.listening(answer))
+        ran.seconds += time.perf_counter() - start
+        self._pending.append(ran)
+        return value
 
     def _session(self) -> monty.MontySession:
         if self._live is None:
@@ -121,18 +138,25 @@ class Session:
                 "max_recursion_depth": self._limits.recursion,
                 "max_suspensions": 2**31,
             }
-            live = self._stack.enter_context(workers.get().checkout(limits=limits, os_policy={"sleep": "zero"}))
+            policy: monty.OSPolicy = {"sleep": "zero", "datetime": self._born, "random_start": {"seed": 0}}
+            live = self._stack.enter_context(workers.get().checkout(limits=limits, os_policy=policy))
             if self._state is not None:
                 live.load_session(self._state)
             else:
                 for text in self._prelude:
                     live.feed_run(text)
+            for ran in self._since:
+                _drive(live.feed_start(ran.code, print_callback=_unheard), ran.repeating())
             self._live = live
         return self._live
 
     def commit(self) -> None:
         """What the programs did so far stays."""
-        self._state = self._session().dump()
+        self._since += self._pending
+        self._pending = []
+        if len(self._since) > _AGAIN_PROGRAMS or sum(ran.seconds for ran in self._since) > _AGAIN_S:
+            self._state = self._session().dump()
+            self._since = []
 
     def roll_back(self) -> None:
         """The state is that of the last commit, in a fresh session."""
@@ -140,9 +164,45 @@ class Session:
 
     def close(self) -> None:
         """Gives the worker back; the last commit is kept and the session can go on."""
-        self._live = None
+        self._live, self._pending = None, []
         stack, self._stack = self._stack, ExitStack()
         stack.close()
+
+
+@dataclass
+class _Ran:
+    """A program that ran, with what the host answered it, in order."""
+
+    code: str
+    answers: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def listening(self, answer: Call) -> Call:
+        """The same answers, noted; the host's time is not the program's."""
+
+        def noted(request: tuple[Any, ...]) -> Any:
+            start = time.perf_counter()
+            try:
+                value = answer(request)
+            except Refused as error:
+                value = error
+            finally:
+                self.seconds -= time.perf_counter() - start
+            self.answers.append(value)
+            return _given(value)
+
+        return noted
+
+    def repeating(self) -> Call:
+        """The noted answers once more."""
+        answers = iter(self.answers)
+        return lambda _request: _given(next(answers))
+
+
+def _given(value: Any) -> Any:
+    if isinstance(value, Refused):
+        raise value
+    return value
 
 
 def _drive(step: Any, answer: Call) -> Any:
@@ -153,11 +213,9 @@ def _drive(step: Any, answer: Call) -> Any:
             return step.output
         if isinstance(step, monty.FunctionSnapshot):
             step = step.resume_not_handled() if step.is_os_function else _call(step, answer)
-        elif isinstance(step, monty.NameLookupSnapshot):
-            step = step.resume()
         else:
-            raise LimitTripped("a cell runs from top to bottom; it cannot await")
-    raise LimitTripped(f"a cell may ask for {_SUSPENSIONS:,} unknown names and refused system calls")
+            step = step.resume()  # a name that is not there
+    raise LimitTripped(f"a cell may ask {_SUSPENSIONS:,} times for unknown names and refused system calls")
 
 
 def _call(step: monty.FunctionSnapshot, answer: Call) -> Any:

@@ -18,13 +18,22 @@ from searchops.recorder import Recorder, record_into
 from searchops.stats import mean_interval, paired_difference
 
 NAN = float("nan")
+RANKING = ("qid", "query", "docno", "score", "rank")
+TESTS = ("test", "correction", "correction_alpha", "filter_by_qrels", "filter_by_topics")
 
 
 class Recorded(pt.Transformer):
-    """A system that notes into its own record whatever it is asked to run."""
+    """A system that notes into its own record whatever it is asked to run.
 
-    def __init__(self, system: pt.Transformer) -> None:
+    Args:
+        system: The system.
+        keeps: Whether it keeps its rankings, to be measured again.
+    """
+
+    def __init__(self, system: pt.Transformer, *, keeps: bool = False) -> None:
         self.system = normalise(system)
+        self.keeps = keeps
+        self.kept: list[pd.DataFrame] = []
         self.recorder = Recorder(None, "new", {})
         self.milliseconds = 0.0
         self.tasks: set[Any] = set()
@@ -36,6 +45,8 @@ class Recorded(pt.Transformer):
             out: pd.DataFrame = self.system.transform(inp)
         self.milliseconds += 1000 * (time.perf_counter() - start)
         self.tasks.update(inp["qid"])
+        if self.keeps:
+            self.kept.append(out[[name for name in RANKING if name in out.columns]])
         return out
 
     def transform_inputs(self) -> Any:
@@ -103,8 +114,8 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
     measures = [parse_measure(measure) for measure in eval_metrics if measure != "mrt"]
     base = _baseline(baseline, labels)
     _check(measures, qrels, evidence, options)
-    recorded = [Recorded(system) for system in systems]
-    values, means = _retrieval(recorded, labels, topics, qrels, measures, {**options, "baseline": base})
+    recorded = [Recorded(system, keeps=base is not None) for system in systems]
+    values, means = _retrieval(recorded, labels, topics, qrels, measures, base, options)
     wanted = [measure for measure in measures if is_evidence(measure)]
     if wanted and evidence is not None:
         found = _evidence(recorded, labels, evidence, wanted, overlap)
@@ -125,6 +136,7 @@ def _retrieval(
     topics: pd.DataFrame,
     qrels: pd.DataFrame | None,
     measures: Sequence[Measure],
+    base: int | None,
     options: dict[str, Any],
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Runs the systems; retrieval measures a task, and pt.Experiment's own table of means."""
@@ -135,8 +147,22 @@ def _retrieval(
         return pd.DataFrame(columns=["name", "qid", "measure", "value"]), None
     assert qrels is not None
     means, per_query = pt.Experiment(
-        list(recorded), topics, qrels, plain, names=list(labels), perquery="both", **options
+        list(recorded),
+        topics,
+        qrels,
+        plain,
+        names=list(labels),
+        perquery="both",
+        **{name: value for name, value in options.items() if base is None or name not in TESTS[:3]},
     )
+    if base is not None:
+        # pt.Experiment tests against a baseline or gives the values of every task, not both: its tests
+        # read the rankings that are there by now, or the files they were saved in.
+        ran: list[Any] = [pd.concat(system.kept) if system.tasks else system for system in recorded]
+        tests = {name: options[name] for name in TESTS if name in options}
+        if not all(system.tasks for system in recorded):
+            tests.update({name: options[name] for name in ("save_dir", "save_mode", "save_format") if name in options})
+        means = pt.Experiment(ran, topics, qrels, plain, names=list(labels), baseline=base, validate="ignore", **tests)
     # Measures go by their printed form here, whatever key pt.Experiment has for them.
     per_query = per_query.assign(measure=per_query["measure"].astype(str))
     return per_query[["name", "qid", "measure", "value"]], means.rename(columns=str)

@@ -13,6 +13,7 @@ from ir_measures import Measure
 
 from searchops.corpus import Collection
 from searchops.errors import SpecError
+from searchops.experiments.agent_runs import agent_numbers, agent_rows, broken_questions, resource_values
 from searchops.metrics import evidence_values, is_evidence
 from searchops.recorder import write_text
 from searchops.records import Run
@@ -30,8 +31,9 @@ def write_results(run: Run, collection: Collection, measures: Sequence[Measure])
     assert run.path is not None
     names: dict[str, str] = run.meta["names"]
     frames = []
+    agents = agent_numbers(run)
     for number, name in names.items():
-        final = final_rows(run, int(number))
+        final = agent_rows(run, int(number)) if int(number) in agents else final_rows(run, int(number))
         if len(final) and not final["score"].isna().any():
             write_run(_without_spaces(final), run.path / _trec_name(name, len(names)), name=_safe(name))
         frame = _values(run, int(number), final, collection, measures)
@@ -51,10 +53,14 @@ def read_values(folder: Path) -> pd.DataFrame:
 def done_tasks(run: Run) -> set[tuple[int, str]]:
     """(pipeline, qid) of the tasks that came through the last stage of their pipeline."""
     top = _top_level(run.events)
+    top = top[top["decision"] < 0]
     if not len(top):
         return set()
     places = top["stage"].astype(str).astype(int)
     last = places.groupby(top["pipeline"]).transform("max")
+    # Where every task stopped early, as an interrupted run's may, the furthest place is not the last stage.
+    stages = {int(number): n - 1 for number, n in run.meta.get("stages", {}).items()}
+    last = top["pipeline"].map(stages).fillna(last)
     through = top[(places == last) & top["error"].isna()]
     return {(int(number), str(qid)) for number, qid in zip(through["pipeline"], through["qid"], strict=True)}
 
@@ -62,11 +68,12 @@ def done_tasks(run: Run) -> set[tuple[int, str]]:
 def failures(run: Run) -> dict[tuple[int, str], str]:
     """The error of each (pipeline, qid) that failed and has not come through since."""
     done = done_tasks(run)
-    bad = run.events[run.events["error"].notna()]
+    # A call that fails is the agent's to see; its question goes on.
+    bad = run.events[run.events["error"].notna() & (run.events["decision"] < 0)]
     found = {
         (int(n), str(qid)): str(text) for n, qid, text in zip(bad["pipeline"], bad["qid"], bad["error"], strict=True)
     }
-    return {key: text for key, text in found.items() if key not in done}
+    return {key: text for key, text in {**found, **broken_questions(run)}.items() if key not in done}
 
 
 def _top_level(events: pd.DataFrame) -> pd.DataFrame:
@@ -113,22 +120,27 @@ def _values(
 ) -> pd.DataFrame:
     """qid, measure, value of one pipeline, over the tasks that did not fail."""
     frames = []
+    answered = agent_numbers(run).get(number)
     plain = [measure for measure in measures if not is_evidence(measure)]
     events = run.events[run.events["pipeline"] == number]
     broken = {qid for at, qid in failures(run) if at == number}
     if plain and collection.qrels is not None:
-        asked = set(events["qid"]) - broken
+        asked = (set(events["qid"]) if answered is None else set(answered)) - broken
         qrels = collection.qrels[collection.qrels["qid"].isin(asked)]
         frames.append(_retrieval_values(final, qrels, plain))
     evidence = [measure for measure in measures if is_evidence(measure)]
     if evidence and collection.evidence is not None:
         labels = collection.evidence[~collection.evidence["qid"].isin(broken)]
         frames.append(evidence_values(run, labels, evidence, pipeline=number))
+    if answered is not None:
+        frames.append(resource_values(run, number))
     if not frames:
         return pd.DataFrame(columns=["qid", "measure", "value"])
-    asked = {repr(measure): place for place, measure in enumerate(measures)}
+    order = {repr(measure): place for place, measure in enumerate(measures)}
+    for name in frames[-1]["measure"]:
+        order.setdefault(name, len(order))
     return pd.concat(frames, ignore_index=True).sort_values(
-        "measure", key=lambda column: column.map(asked), kind="stable", ignore_index=True
+        "measure", key=lambda column: column.map(order), kind="stable", ignore_index=True
     )
 
 

@@ -15,8 +15,10 @@ import pyterrier as pt
 from ir_measures import Measure
 
 from searchops import datasets
+from searchops.agents.agent import Agent
 from searchops.corpus import Collection
 from searchops.errors import DataError, SpecError
+from searchops.experiments.agent_runs import run_agent
 from searchops.experiments.comparison import intervals
 from searchops.experiments.indexes import opener
 from searchops.experiments.results import done_tasks, failures, read_values, write_results
@@ -29,6 +31,7 @@ from searchops.spec import Spec
 
 BATCH = 32
 DEFAULT_MEASURES = ("nDCG@10", "R@100")
+HALVES_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def run_spec(
     out: str | Path | None = None,
     *,
     replace: bool = False,
+    half: int | None = None,
     progress: Callable[[Sequence[Any], str], Iterator[Any]] | None = None,
 ) -> Result:
     """Builds what is missing, runs every pipeline of a file over the topics, measures and records.
@@ -72,6 +76,8 @@ def run_spec(
         spec: A checked pipeline file.
         out: The record's folder; default the file's `record`, else `runs/NAME`.
         replace: Start anew where a run is there already.
+        half: 1 or 2 runs over that half of the questions (`Collection.halves(seed=0)`): settings chosen
+            on one half are reported on the other. None runs over all.
         progress: Wraps the batches of one pipeline, for a progress bar.
 
     Effects: Writes the record's folder, and indexes into the cache folder.
@@ -81,23 +87,26 @@ def run_spec(
         DataError: A collection or index cannot be read, or the folder holds another run.
     """
     measures = _measures(spec)
-    collection = _collection(spec)
+    collection = _half(_collection(spec), half)
     _check_measures(spec, measures, collection)
     # A batch's bar is ours; where there is none, building shows none either.
     pipelines = spec.build(opener(collection, progress=progress is not None))
-    systems = {name: _as_pipeline(system) for name, system in pipelines.items()}
+    systems = {name: _as_system(system) for name, system in pipelines.items()}
     folder = Path(out or spec.record or f"runs/{Path(spec.source).stem}")
-    meta = _meta(spec, collection, systems)
+    meta = {**_meta(spec, collection, systems), "half": half}
     status = _status(folder, meta, replace)
     if status == "finished":
         return _result(folder, collection, measures, reused=True)
     mode: Any = {"absent": "new", "partial": "resume", "replace": "replace"}[status]
     with record(folder, mode=mode, **meta) as run:
         _write_inputs(folder, collection)
-        run.meta["names"] = {str(run.pipeline_number(repr(system))): name for name, system in systems.items()}
+        run.meta["names"] = {str(run.pipeline_number(_identity(system))): name for name, system in systems.items()}
         done = done_tasks(run.run())
         groups = frame_to_groups(collection.topics, where="topics")
         for name, system in systems.items():
+            if isinstance(system, Agent):
+                run_agent(run, system, name, groups, progress)
+                continue
             number = run.pipeline_number(repr(system))
             left = [group for group in groups if (number, group.qid) not in done]
             batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
@@ -126,9 +135,21 @@ def _run_batch(run: Recorder, system: Pipeline, batch: Sequence[Group], *, first
             raise error
 
 
-def _as_pipeline(system: pt.Transformer) -> Pipeline:
+def _as_system(system: pt.Transformer) -> Pipeline | Agent:
     system = normalise(system)
-    return system if isinstance(system, Pipeline) else Pipeline(system)
+    return system if isinstance(system, (Pipeline, Agent)) else Pipeline(system)
+
+
+def _identity(system: Pipeline | Agent) -> str:
+    """What the record knows a system by."""
+    return system.record_name if isinstance(system, Agent) else repr(system)
+
+
+def _config(system: Pipeline | Agent) -> str:
+    """What a run that goes on must have in common with the run before."""
+    if not isinstance(system, Agent):
+        return repr(system)
+    return " ".join([system.record_name, *(prompt.sha256 for prompt in system.prompts().values())])
 
 
 def _measures(spec: Spec) -> list[Measure]:
@@ -157,6 +178,15 @@ def _collection(spec: Spec) -> Collection:
     return collection
 
 
+def _half(collection: Collection, half: int | None) -> Collection:
+    """The collection with the questions of that half; all of them where none is asked for."""
+    if half is None:
+        return collection
+    if half not in (1, 2):
+        raise SpecError("half must be 1 or 2", repr(half), where="run")
+    return collection.halves(HALVES_SEED)[half - 1]
+
+
 def _check_measures(spec: Spec, measures: Sequence[Measure], collection: Collection) -> None:
     for place, measure in enumerate(measures):
         lacks = "evidence labels" if is_evidence(measure) and collection.evidence is None else ""
@@ -169,8 +199,8 @@ def _check_measures(spec: Spec, measures: Sequence[Measure], collection: Collect
             )
 
 
-def _meta(spec: Spec, collection: Collection, systems: Mapping[str, Pipeline]) -> dict[str, Any]:
-    told = json.dumps({name: repr(system) for name, system in systems.items()})
+def _meta(spec: Spec, collection: Collection, systems: Mapping[str, Pipeline | Agent]) -> dict[str, Any]:
+    told = json.dumps({name: _config(system) for name, system in systems.items()})
     return {
         "spec": spec.text,
         "source": spec.source,
@@ -193,7 +223,7 @@ def _status(folder: Path, meta: Mapping[str, Any], replace: bool) -> str:
     old = read_meta(folder)
     if replace:
         return "replace"
-    differs = [name for name in ("config", "data_hash", "topics_hash") if old.get(name) != meta[name]]
+    differs = [name for name in ("config", "data_hash", "topics_hash", "half") if old.get(name) != meta[name]]
     if differs:
         raise DataError(
             "a folder for this run is needed",

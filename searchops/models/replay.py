@@ -13,6 +13,7 @@ from typing import Any
 
 from searchops.errors import DataError
 from searchops.models.protocol import Exchange, Message, Reply, Request, Tool
+from searchops.records import whole_requests
 
 __all__ = ["ReplayModel", "read_exchanges"]
 
@@ -105,7 +106,7 @@ class ReplayModel:
 
 
 def read_exchanges(path: str | Path) -> list[Exchange]:
-    """The exchanges of a JSONL file, or of the `decisions.jsonl` in a folder.
+    """The exchanges of a JSONL file, or of the `decisions.jsonl` in a folder; what a line shares is put in.
 
     Raises:
         DataError: The file is missing, or a line of it is no exchange (the text names the line).
@@ -116,16 +117,22 @@ def read_exchanges(path: str | Path) -> list[Exchange]:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("a readable record is needed", str(error), where=str(file)) from error
-    return [_exchange(line, f"{file}:{n}") for n, line in enumerate(lines, start=1) if line.strip()]
+    places = [f"{file}:{n}" for n, line in enumerate(lines, start=1) if line.strip()]
+    data = whole_requests(_data(line, f"{file}:{n}") for n, line in enumerate(lines, start=1) if line.strip())
+    return [_exchange(each, where) for each, where in zip(data, places, strict=True)]
 
 
-def _exchange(line: str, where: str) -> Exchange:
+def _data(line: str, where: str) -> dict[str, Any]:
     try:
         data = json.loads(line)
     except ValueError as error:
         raise DataError("a line of JSON is needed", str(error), where=where) from None
     if not isinstance(data, dict):
         raise DataError("a JSON object is needed", type(data).__name__, where=where)
+    return data
+
+
+def _exchange(data: dict[str, Any], where: str) -> Exchange:
     try:
         return Exchange.from_dict(data)
     except DataError as error:

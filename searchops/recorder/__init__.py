@@ -7,7 +7,9 @@ stays flat and recording costs a fraction of a microsecond a row.
 
 from searchops.recorder.columns import ScoredPassage
 from searchops.recorder.context import (
+    Question,
     Scope,
+    apart,
     current,
     current_step,
     inside_stage,
@@ -20,9 +22,11 @@ from searchops.recorder.gathering import Recorder, write_text
 from searchops.recorder.surroundings import config_hash
 
 __all__ = [
+    "Question",
     "Recorder",
     "Scope",
     "ScoredPassage",
+    "apart",
     "config_hash",
     "current",
     "current_step",

@@ -27,6 +27,11 @@ class ScoredPassage(NamedTuple):
     score: float
 
 
+def _passage_number(row: Record) -> int | None:
+    passage_id = row.get("passage_id")
+    return None if passage_id is None else int(passage_id.rpartition("%p")[2])
+
+
 class CandidateColumns:
     """Candidate rows as columns of plain lists, until they become an Arrow table."""
 
@@ -45,7 +50,6 @@ class CandidateColumns:
     def add_rows(self, event: int, side: int, rows: Sequence[Record]) -> None:
         """Adds documents or passages; side 0 is in, 1 is out."""
         n = len(rows)
-        first = rows[0]
         try:
             docno, score, rank = zip(*map(_ID_SCORE_RANK, rows), strict=True)
         except KeyError:  # set operators leave no score and no rank
@@ -53,10 +57,10 @@ class CandidateColumns:
         self.docno.extend(docno)
         self.score.extend(score)
         self.rank.extend(rank)
-        if "passage_id" in first:
-            self.passage.extend([int(row["passage_id"].rpartition("%p")[2]) for row in rows])
-            self.start.extend([row["start"] for row in rows])
-            self.end.extend([row["end"] for row in rows])
+        if any("passage_id" in row for row in rows):
+            self.passage.extend([_passage_number(row) for row in rows])
+            self.start.extend([row.get("start") for row in rows])
+            self.end.extend([row.get("end") for row in rows])
         self.runs.append((event, side, n))
         self._pad()
 

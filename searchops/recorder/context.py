@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -78,6 +78,49 @@ def record_into(recorder: Recorder) -> Iterator[None]:
     finally:
         _scope.reset(place)
         _recorder.reset(token)
+
+
+class Question(Recorder):
+    """Gathers the events of one question of an agent, apart from the run's.
+
+    Nothing of it counts until `complete` is called and the block of `apart` ends.
+    """
+
+    def __init__(self, whole: Recorder) -> None:
+        super().__init__(None, "new", {})
+        self._whole_run = whole
+        self.completed: tuple[Sequence[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def pipeline_number(self, name: str) -> int:
+        """The number in the whole run."""
+        return self._whole_run.pipeline_number(name)
+
+    def checkpoint(self, *, force: bool = True) -> None:
+        """Does nothing: a question stays together until it is finished."""
+
+    def complete(self, decisions: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> None:
+        """Says that the question is finished, with its lines of decisions.jsonl and answers.jsonl."""
+        self.completed = decisions, answer
+
+
+@contextmanager
+def apart() -> Iterator[Question | None]:
+    """Stages run in this block are one question's; they join the run in progress when it is completed.
+
+    Gives None where nothing is recorded. A question that is not completed leaves no trace.
+    """
+    whole = _recorder.get()
+    if whole is None:
+        yield None
+        return
+    question = Question(whole)
+    token = _recorder.set(question)
+    try:
+        yield question
+    finally:
+        _recorder.reset(token)
+    if question.completed is not None:
+        whole.adopt(question, *question.completed)
 
 
 @contextmanager

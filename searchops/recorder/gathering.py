@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 from searchops.errors import DataError
 from searchops.frames import Record
 from searchops.recorder.columns import CandidateColumns, ScoredPassage, event_table, write_parquet
+from searchops.recorder.questions import Trajectories, clear_unanswered
 from searchops.recorder.surroundings import now, surroundings
 from searchops.records import (
+    ANSWERS_FILE,
+    DECISIONS_FILE,
     FORMAT_VERSION,
     RUN_FILE,
     Event,
     Run,
     candidate_schema,
     event_schema,
-    part_numbers,
     read_meta,
 )
+from searchops.records.parts import Part, parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +55,7 @@ class Recorder:
         }
         if path is not None:
             self._open(path, mode)
+        self._trajectories = Trajectories(path)
 
     def _open(self, path: Path, mode: str) -> None:
         if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
@@ -75,9 +79,10 @@ class Recorder:
         self._write_meta()
 
     def _go_on(self, path: Path, old: dict[str, Any]) -> None:
+        clear_unanswered(path)
         done = Run.open(path)
-        numbers = part_numbers(path)
-        self._part = numbers[-1] + 1 if numbers else 0
+        parts = parts_of(path)
+        self._part = parts[-1].number + 1 if parts else 0
         ids = done.event_table.column("event").to_pylist()
         self._first_event = self._next_event = max(ids, default=-1) + 1
         self._pipelines = dict(old.get("pipelines", {}))
@@ -117,6 +122,32 @@ class Recorder:
                 columns.add_rows(number, 1, rows)
             return number
 
+    def answered(self, pipeline: int) -> dict[str, dict[str, Any]]:
+        """The answers that an agent has given in this run, by qid, without their ledgers."""
+        with self._lock:
+            return self._trajectories.answered(pipeline)
+
+    def adopt(self, question: Recorder, decisions: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> None:
+        """Takes a finished question of an agent with all its events; on disk it is there whole or not at all.
+
+        Args:
+            question: A recorder that gathered the events of the question alone.
+            decisions: Its lines of decisions.jsonl.
+            answer: Its line of answers.jsonl.
+
+        Raises:
+            DataError: The disk is full or the folder is gone.
+        """
+        with self._lock:
+            self.checkpoint()
+            first, number = self._next_event, self._part
+            self._events = [e._replace(parent=e.parent + first) if e.parent >= 0 else e for e in question._events]
+            self._rows = question._rows
+            self._rows.runs = [(event + first, side, n) for event, side, n in self._rows.runs]
+            self._next_event = first + len(self._events)
+            self._write_out(question=True)
+            self._trajectories.add(decisions, answer, number)
+
     def checkpoint(self, *, force: bool = True) -> None:
         """Brings what was gathered to disk (or, in memory, into Arrow tables).
 
@@ -129,14 +160,17 @@ class Recorder:
         with self._lock:
             if not self._events or not (force or (len(self._rows) >= BLOCK_ROWS and not self._whole)):
                 return
-            tables = event_table(self._events, self._first_event), self._rows.table()
-            if self.path is None:
-                self._tables.append(tables)
-            else:
-                self._write_part(*tables)
-            self._part += 1
-            self._first_event = self._next_event
-            self._events, self._rows = [], CandidateColumns()
+            self._write_out()
+
+    def _write_out(self, *, question: bool = False) -> None:
+        tables = event_table(self._events, self._first_event), self._rows.table()
+        if self.path is None:
+            self._tables.append(tables)
+        else:
+            self._write_part(Part(self._part, question), *tables)
+        self._part += 1
+        self._first_event = self._next_event
+        self._events, self._rows = [], CandidateColumns()
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -167,7 +201,8 @@ class Recorder:
                 return Run.open(self.path)
             events = [pair[0] for pair in self._tables] or [event_schema().empty_table()]
             candidates = [pair[1] for pair in self._tables] or [candidate_schema().empty_table()]
-            return Run(pa.concat_tables(events), pa.concat_tables(candidates), dict(self.meta))
+            told = list(self._trajectories.decisions), list(self._trajectories.answers)
+            return Run(pa.concat_tables(events), pa.concat_tables(candidates), dict(self.meta), told=told)
 
     def close(self, *, status: str, error: str = "") -> None:
         """Writes what is left and how the run ended."""
@@ -176,14 +211,13 @@ class Recorder:
         if self.path is not None:
             self._write_meta()
 
-    def _write_part(self, events: pa.Table, candidates: pa.Table) -> None:
+    def _write_part(self, part: Part, events: pa.Table, candidates: pa.Table) -> None:
         assert self.path is not None
-        name = f"{self._part:06d}.parquet"
         try:
             # The events file comes last: a checkpoint without it does not count.
-            write_parquet(candidates, self.path / "candidates" / name)
+            write_parquet(candidates, part.file(self.path, "candidates"))
             self._write_meta()
-            write_parquet(events, self.path / "events" / name)
+            write_parquet(events, part.file(self.path, "events"))
         except OSError as error:
             raise DataError(
                 "room and leave to write the record are needed",
@@ -219,5 +253,5 @@ def _remove_parts(path: Path) -> None:
     for name in ("events", "candidates"):
         for file in (path / name).glob("*.parquet"):
             file.unlink()
-    for name in ("run.trec", "measures.json", "report.html", RUN_FILE):
+    for name in (ANSWERS_FILE, DECISIONS_FILE, "run.trec", "measures.json", "report.html", RUN_FILE):
         (path / name).unlink(missing_ok=True)

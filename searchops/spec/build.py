@@ -166,6 +166,12 @@ class Building:
             return Call(name, (), given.value, given.keys)
         return Call(name, () if given.value is None else (given,))
 
+    def made(self, kind: str, call: Call, place: Place) -> Any:
+        """What a registered name with arguments stands for; None behind noted problems."""
+        cls = self._class(kind, call.name, place)
+        built = _WRONG if cls is None else self._made(cls, call, place)
+        return None if built is _WRONG else built
+
     def _class(self, kind: str, name: Any, place: Place) -> type | None:
         try:
             if not isinstance(name, str) or len(name) > 100:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyterrier as pt
 
 from searchops.errors import SpecError, did_you_mean
+from searchops.spec.agents import SHARED, agent_nodes, build_agent
 from searchops.spec.build import Building
 from searchops.spec.document import read_document, read_text
 from searchops.spec.nodes import Node
@@ -29,9 +30,13 @@ KEYS: Final[dict[str, str]] = {
     "indexes": "Several indexes by name; a retrieve stage that names none takes the first.",
     "pipeline": "The stages, or their one-line text.",
     "pipelines": "Several pipelines by name, to be compared.",
+    "agent": "A search agent in place of a pipeline: query, tool or program, alone or with settings; or a list.",
+    "model": "The agent's model: keyword, or `openai: {model: NAME}`.",
+    "budget": "The agent's limits: decisions, repairs, max_tokens, temperature, finalizer_chars.",
+    "funnel": "The limits of one call of an agent: retrieve, rerank, extract, …",
     "measures": "What is measured, as ir_measures writes it, and Retrieved, Available, Delivered, Delivered/Available.",
     "record": "The folder the record of the run is written to.",
-    "names": "Names of the pipelines, in their order, where they are a list.",
+    "names": "Names of the pipelines or agents, in their order, where they are a list.",
 }
 _DEFAULT_INDEX: Final = "lucene"
 
@@ -69,6 +74,8 @@ class Spec:
         pipelines: The stages of each pipeline by name, as nodes.
         measures: What is measured, as written.
         record: The folder of the record.
+        agents: The agents by name, as nodes; there are pipelines or agents.
+        shared: What the file says of model, budget and funnel.
     """
 
     source: str
@@ -79,9 +86,11 @@ class Spec:
     measures: tuple[str, ...]
     record: str | None
     root: Node = field(repr=False, compare=False)
+    agents: Mapping[str, Node] = field(default_factory=dict, repr=False)
+    shared: Mapping[str, Node] = field(default_factory=dict, repr=False)
 
     def build(self, engines: Callable[[IndexSpec], Any]) -> dict[str, pt.Transformer]:
-        r"""The pipelines by name, over indexes that the caller opens or builds.
+        r"""The pipelines or agents by name, over indexes that the caller opens or builds.
 
         Args:
             engines: Gives the open engine of each index; it is asked once an index, and only for
@@ -99,6 +108,7 @@ class Spec:
         problems = Problems()
         building = Building(problems, _Opened(self.indexes, engines))
         built = {name: building.stages(node) for name, node in self.pipelines.items()}
+        built |= {name: build_agent(building, node, self.shared) for name, node in self.agents.items()}
         problems.stop_if_any()
         return built
 
@@ -199,8 +209,11 @@ class _Reading:
         self._known_keys()
         self._version()
         indexes = self._indexes()
-        pipelines = self._pipelines()
+        shared: dict[str, Node] = {key: self.keys[key] for key in SHARED if key in self.keys}
+        agents = self._agents(shared)
+        pipelines = {} if "agent" in self.keys else self._pipelines()
         self._check(pipelines, indexes)
+        self._check_agents(agents, shared, indexes)
         return Spec(
             source=self.source,
             text=self.text,
@@ -210,6 +223,8 @@ class _Reading:
             measures=self._texts("measures"),
             record=self._text("record"),
             root=self.root,
+            agents=agents,
+            shared=shared,
         )
 
     def _known_keys(self) -> None:
@@ -281,6 +296,17 @@ class _Reading:
 
     # -- pipelines -----------------------------------------------------------------------------
 
+    def _agents(self, shared: Mapping[str, Node]) -> dict[str, Node]:
+        node = self.keys.get("agent")
+        if node is None:
+            for key in shared:
+                self.problems.add(self.root.key_place(key), f"{key} is an agent's; an agent is needed", "none")
+            return {}
+        for key in ("pipeline", "pipelines"):
+            if key in self.keys:
+                self.problems.add(self.root.key_place(key), f"either agent or {key} is needed", "both")
+        return agent_nodes(Building(self.problems, {}), node, self._texts("names"))
+
     def _pipelines(self) -> dict[str, Node]:
         one, several = self.keys.get("pipeline"), self.keys.get("pipelines")
         if one is not None and several is not None:
@@ -326,6 +352,13 @@ class _Reading:
                 order.end(node.place)
                 self._no_secrets(node, repr(built))
             order.rows = QUERIES
+
+    def _check_agents(self, agents: dict[str, Node], shared: dict[str, Node], indexes: dict[str, IndexSpec]) -> None:
+        building = Building(self.problems, {name: PlannedIndex(name) for name in indexes})
+        for node in agents.values():
+            told = repr(build_agent(building, node, shared))
+            for part in (node, *shared.values()):
+                self._no_secrets(part, told)
 
     def _no_secrets(self, node: Node, told: str) -> None:
         """Refuses a value of the environment that a stage would tell whoever asks for its repr."""

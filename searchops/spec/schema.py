@@ -39,7 +39,7 @@ def json_schema() -> dict[str, Any]:
         "title": "A searchops pipeline file",
         "type": "object",
         "required": ["version"],
-        "oneOf": [{"required": ["pipeline"]}, {"required": ["pipelines"]}],
+        "oneOf": [{"required": ["pipeline"]}, {"required": ["pipelines"]}, {"required": ["agent"]}],
         "additionalProperties": False,
         "properties": {key: {**schema, "description": KEYS[key]} for key, schema in _keys().items()},
         "$defs": _definitions(),
@@ -49,12 +49,17 @@ def json_schema() -> dict[str, Any]:
 def _keys() -> dict[str, dict[str, Any]]:
     texts = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     pipelines = {"$ref": "#/$defs/pipeline"}
+    agent = {"$ref": "#/$defs/agent"}
     return {
         "version": {"const": 1},
         "vars": {"type": "object"},
         "collection": {"type": "string", "examples": ["pydocs", "path/to/folder", "irds:beir/scifact/test"]},
         "index": {"$ref": "#/$defs/engine"},
         "indexes": {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/engine"}},
+        "agent": {"anyOf": [agent, {"type": "array", "minItems": 1, "items": agent}]},
+        "model": {"$ref": "#/$defs/model"},
+        "budget": {"$ref": "#/$defs/budget"},
+        "funnel": {"$ref": "#/$defs/funnel"},
         "pipeline": pipelines,
         "pipelines": {"anyOf": [{"type": "object", "minProperties": 1, "additionalProperties": pipelines},
                                 {"type": "array", "minItems": 1, "items": pipelines}]},
@@ -74,7 +79,7 @@ def _definitions() -> dict[str, Any]:
         },
         "pipeline": {"anyOf": [{"type": "array", "minItems": 1, "items": stage}, stage]},
         "stage": _named("stage", [*registry.names("stage"), "fuse"]),
-        **{kind: _named(kind, registry.names(kind)) for kind in ("scorer", "splitter", "model", "engine")},
+        **{kind: _named(kind, registry.names(kind)) for kind in ("scorer", "splitter", "model", "engine", "agent")},
         **{part: _arguments(_signature("part", part)) for part in registry.names("part")},
     }
 

@@ -26,6 +26,12 @@ _PARTS: Final = {
     "encoder": "searchops.scorers.encoder:Encoder",
     "prices": "searchops.models:Prices",
 }
+# Parts of floors above this one; they are known by their names, not imported to be compared.
+_PARTS_ABOVE: Final = {
+    "budget": "searchops.agents.budget:Budget",
+    "funnel": "searchops.substrate:Funnel",
+    "limits": "searchops.cells.limits:Limits",
+}
 _SCALARS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
 _WORDS: Final = {
     "bool": "true or false",
@@ -139,6 +145,9 @@ def _registered(kind: type) -> Shape:
     """A class that files can make or name; any other one is left out of the alternatives."""
     if issubclass(kind, pt.Transformer):
         return Shape(kinds=("stages",))
+    for name, target in _PARTS_ABOVE.items():
+        if f"{kind.__module__}:{kind.__qualname__}" == target:
+            return Shape(parts=(name,))
     for name, target in (*_BASES.items(), *_PARTS.items()):
         base = _imported(target)
         # Protocols are compared by identity: they take no part in issubclass.

@@ -1,0 +1,207 @@
+"""The tables of the accounting: what became of each label, what each stage kept, one label's way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from searchops.accounting.agents import OBSERVATION, answered_tasks, shown_parts
+from searchops.accounting.following import lives
+from searchops.accounting.life import Life
+from searchops.accounting.reading import pipeline_events, seen_of, stages_of
+from searchops.errors import FrameError
+from searchops.labels import Label
+from searchops.records import HasRun, Run, as_run
+
+_LABEL: Final = ("qid", "docno", "start", "end", "text")
+_FATE: Final = ("retrieved", "available", "selected", "delivered", "outcome", "lost_at")
+_AGENT: Final = ("referenced", "delivered_at")
+
+
+def delivery(
+    run: Run | HasRun | str | Path,
+    evidence: pd.DataFrame,
+    *,
+    overlap: float = 1.0,
+    pipeline: int | None = None,
+) -> pd.DataFrame:
+    """What became of each supporting passage: one row a label.
+
+    Labels of tasks that the run did not touch are left out; labels in documents that were never
+    retrieved stay in, as `not retrieved`.
+
+    Columns: the label's qid, docno, start, end, text, then retrieved, available, selected,
+        delivered (bool), outcome (immediate, recovered, never, unavailable), lost_at; for an agent also
+        referenced (named but not shown) and delivered_at (the decision by which it was shown).
+    Source: PSA, B.2.
+
+    Args:
+        run: A run, a recorder or a run's folder.
+        evidence: Labels: qid, docno, start, end; or qid, passage_id; or qid, docno.
+        overlap: Share of a span that kept passages must cover together.
+        pipeline: Which of several recorded pipelines (number, in first-seen order).
+
+    Raises:
+        FrameError: The labels lack a column, or the run holds several pipelines and none is named.
+        DataError: There is no readable run.
+    """
+    read = as_run(run)
+    agent = bool(answered_tasks(read, pipeline))
+    columns = [*_LABEL, *_FATE, *(_AGENT if agent else ())]
+    rows = [
+        {**life.label.as_record(), **{name: getattr(life, name) for name in columns[len(_LABEL) :]}}
+        for life in lives(read, evidence, overlap=overlap, pipeline=pipeline)
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def funnel(
+    run: Run | HasRun | str | Path,
+    evidence: pd.DataFrame | None = None,
+    *,
+    overlap: float = 1.0,
+    pipeline: int | None = None,
+    found: Sequence[Life] | None = None,
+) -> pd.DataFrame:
+    """What each stage took in and put out, in rows and in labels.
+
+    Columns: stage, label, kind, tasks, n_in, n_out (mean rows a task), seconds (mean a task); with
+        labels also labels_in, labels_out, lost (counts over all tasks; a label counts as in a stage
+        that makes candidates if it is in the run's tasks at all). For an agent with labels, a last row
+        `observation` says how many labels that extraction kept were shown.
+
+    Args:
+        run: A run, a recorder or a run's folder.
+        evidence: Labels, as `delivery` takes them.
+        overlap: Share of a span that must be covered.
+        pipeline: Which of several recorded pipelines.
+        found: What `lives` gave for the same arguments, if it is at hand.
+
+    Raises:
+        FrameError, DataError: As `delivery`.
+    """
+    read = as_run(run)
+    events = pipeline_events(read, pipeline)
+    grouped = events.groupby("stage", sort=False, observed=True)
+    table = grouped.agg(
+        label=("label", "first"),
+        kind=("kind", "first"),
+        tasks=("qid", "nunique"),
+        n_in=("n_in", "mean"),
+        n_out=("n_out", "mean"),
+        seconds=("seconds", "mean"),
+    )
+    table = table.reset_index().sort_values("stage", key=lambda column: column.map(_stage_key), ignore_index=True)
+    if evidence is None:
+        return table
+    if found is None:
+        found = lives(read, evidence, overlap=overlap, pipeline=pipeline)
+    stage_of = {int(event): str(stage) for event, stage in zip(events["event"], events["stage"], strict=True)}
+    children: dict[int, set[str]] = {}
+    for parent, stage in zip(events["parent"], events["stage"], strict=True):
+        children.setdefault(int(parent), set()).add(str(stage))
+    inside: dict[str, int] = dict.fromkeys(table["stage"], 0)
+    outside = dict(inside)
+    for life in found:
+        alive = [key for key, share in life.present.items() if share >= overlap - 1e-9]
+        put_out = {event for event, side in alive if side == "out"}
+        read_in = {stage_of[event] for event, side in alive if side == "in"}
+        for stage in read_in.union(*(children.get(event, set()) for event in put_out)):
+            inside[stage] += 1
+        for stage in {stage_of[event] for event in put_out}:
+            outside[stage] += 1
+    agent = bool(answered_tasks(read, pipeline))
+    # An agent puts lists together as it likes, so a stage of its own that read several has no one parent.
+    first = (events["kind"] == "retrieve") if agent else (events["parent"] < 0)
+    makes = set(map(str, events["stage"][first]))
+    table["labels_in"] = [len(found) if s in makes else inside[s] for s in table["stage"]]
+    table["labels_out"] = [outside[s] for s in table["stage"]]
+    table["lost"] = table["labels_in"] - table["labels_out"]
+    if not agent:
+        return table
+    shown = shown_parts(read, pipeline)
+    n_extracted = int(events.loc[events["kind"] == "extract", "n_out"].sum())
+    n_shown = sum(len(frame) for frames in shown.values() for frame in frames)
+    row = _observed(found, len(shown), n_extracted, n_shown)
+    return pd.concat([table, pd.DataFrame([row])[list(table.columns)]], ignore_index=True)
+
+
+def _observed(found: Sequence[Life], tasks: int, n_extracted: int, n_shown: int) -> dict[str, Any]:
+    """The row of an agent's observations: passages and labels that extraction kept, and that were shown."""
+    kept = sum(life.selected or life.delivered for life in found)
+    delivered = sum(life.delivered for life in found)
+    return {
+        "stage": OBSERVATION,
+        "label": OBSERVATION,
+        "kind": OBSERVATION,
+        "tasks": tasks,
+        "n_in": n_extracted / tasks,
+        "n_out": n_shown / tasks,
+        "seconds": 0.0,
+        "labels_in": kept,
+        "labels_out": delivered,
+        "lost": kept - delivered,
+    }
+
+
+def why(
+    run: Run | HasRun | str | Path,
+    qid: str,
+    what: str,
+    *,
+    pipeline: int | None = None,
+) -> pd.DataFrame:
+    """One label's or document's whole life: where it stood at each stage, and where it was dropped.
+
+    Columns: event, stage, label, side, present (share covered), rank, score, passages.
+
+    Args:
+        run: A run, a recorder or a run's folder.
+        qid: The task.
+        what: `docno`, `docno%pN` or `docno:start-end`.
+        pipeline: Which of several recorded pipelines.
+
+    Raises:
+        FrameError: The run has no such task.
+        DataError: There is no readable run.
+    """
+    read = as_run(run)
+    if qid not in set(read.qids):
+        raise FrameError(
+            "a qid of the run is needed",
+            repr(qid),
+            where="why",
+            hint="It has: " + ", ".join(read.qids[:5]) + (", …" if len(read.qids) > 5 else "."),
+        )
+    label = Label.parse(qid, what)
+    events = pipeline_events(read, pipeline)
+    stages = stages_of(events[events["qid"] == qid])
+    seen = seen_of(read, [label], events)[label]
+    rows = []
+    for stage in stages:
+        for side in ("in", "out"):
+            here = [item for item in seen if item.event == stage.event and item.side == side]
+            if side == "in" and not here:
+                continue
+            covering = [item for item in here if label.covered([item]) > 0]
+            best = covering[0] if covering else None
+            rows.append(
+                {
+                    "event": stage.event,
+                    "stage": stage.stage,
+                    "label": stage.label,
+                    "side": side,
+                    "present": label.covered(here),
+                    "rank": best.rank if best else None,
+                    "score": best.score if best else None,
+                    "passages": len(covering),
+                }
+            )
+    return pd.DataFrame(rows, columns=["event", "stage", "label", "side", "present", "rank", "score", "passages"])
+
+
+def _stage_key(stage: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in stage.split("."))
