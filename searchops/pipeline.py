@@ -171,7 +171,7 @@ Primitive.composition = Pipeline
 def without_help_pages() -> Iterator[None]:
     """PyTerrier looks up a help page on the web for each stage it draws; in this block it does not."""
     known = pt.documentation._cached_objects_inv
-    pt.documentation._cached_objects_inv = known or {}
+    setattr(pt.documentation, "_cached_objects_inv", known or {})
     try:
         yield
     finally:

@@ -20,7 +20,6 @@ import pandas as pd
 from searchops import recorder
 from searchops.corpus import Collection
 from searchops.errors import DataError, FrameError
-from searchops.recorder import Recorder
 from searchops.records import Event, Run
 
 __all__ = ["OUTCOMES", "Step", "Trajectory", "react_run", "read_react", "trajectory_values"]
@@ -159,7 +158,7 @@ def react_run(
         names = {f"trial {told.trial}": run.pipeline_number(f"ReAct trial {told.trial}") for told in trajectories}
         run.meta["names"] = {str(number): name for name, number in names.items()}
         for told in trajectories:
-            _record(run, told, qids[_plain(told.question)], names[f"trial {told.trial}"], docnos)
+            _record(told, qids[_plain(told.question)], names[f"trial {told.trial}"], docnos)
     return run.run()
 
 
@@ -278,7 +277,7 @@ def _check_questions(trajectories: Sequence[Trajectory], qids: dict[str, str]) -
             raise DataError("a question once a trial is needed", repr(told.question[:80]), where="react_run")
 
 
-def _record(run: Recorder, told: Trajectory, qid: str, number: int, docnos: dict[str, str]) -> None:
+def _record(told: Trajectory, qid: str, number: int, docnos: dict[str, str]) -> None:
     lines, n_searches, n_found = [], 0, 0
     with recorder.apart() as part:
         assert part is not None

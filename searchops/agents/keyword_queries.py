@@ -83,10 +83,15 @@ def sources(question: str, rounds: Sequence[Round]) -> list[Item]:
 
 
 def _leads(question: str, rounds: Sequence[Round]) -> Iterator[_Lead]:
-    """All leads: what the question names and no title shows, new names, names read about, the rest."""
+    """All leads: what the question names and no title shows, new names, names read about, the rest.
+
+    A single capital of the question (a name, or only "American") waits behind the new names.
+    """
     shown = list({item.id: item for round_ in rounds for item in round_.shown}.values())
     for name in names(question):
-        yield _lead_of(name.text, question, shown, _READ_NAME if _about(name.text, shown) else _ASKED_FOR)
+        about = _about(name.text, shown)
+        tier = _READ_NAME if about else _ASKED_FOR if name.strong else _NEW_NAME
+        yield _lead_of(name.text, question, about, tier)
     tied = [item for _, item in _tied(question, rounds)]
     for item in tied:
         shared = len(stems(question) & _stems_in(item))
@@ -102,12 +107,12 @@ def _leads(question: str, rounds: Sequence[Round]) -> Iterator[_Lead]:
 def _lead_of(text: str, question: str, known: Sequence[Item], weight: int) -> _Lead:
     """A query of new words and the first words of the question that are still open.
 
-    Open are words that are no part of the question's names and do not stand in the passages about the
-    new words: of a name's own document, or the one passage that gave it.
+    Open are words that are no part of the question's strong names and do not stand in the passages known about
+    the new words: those of a name's own document, or the one that gave it.
     """
     key = stems(text)
-    about = _about(text, known) or (known if len(known) == 1 else [])
-    closed = key.union(*(stems(name.text) for name in names(question)), *(_stems_in(item) for item in about))
+    named = (stems(name.text) for name in names(question) if name.strong)
+    closed = key.union(*named, *map(_stems_in, known))
     left = [word for stem, word in words(question).items() if stem not in closed]
     return _Lead(key, " ".join([text, *left[:_OPEN_WORDS]]), weight)
 

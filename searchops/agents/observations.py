@@ -148,4 +148,4 @@ def _longest_start(text: str, told: str) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if squeezed(text[:middle]) in told else (low, middle)
-    return low
+    return len(text[:low].rstrip())

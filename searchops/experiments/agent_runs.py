@@ -81,7 +81,7 @@ def agent_rows(run: Run, number: int) -> pd.DataFrame:
         {"qid": str(line["qid"]), "docno": docno, "score": 1.0 / (1 + rank), "rank": rank}
         for line in run.iter_answers()
         if line["pipeline"] == number
-        for rank, docno in enumerate(dict.fromkeys(item["docno"] for item in line["ledger"]))
+        for rank, docno in enumerate(dict.fromkeys(item["docno"] for item in line.get("ledger", ())))
     ]
     frame = pd.DataFrame(rows, columns=["qid", "docno", "score", "rank"])
     return frame.astype({"score": "float64"})

@@ -109,6 +109,14 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
         SpecError: There is no such measure.
 
     Source: PyTerrier, pt.Experiment; PSA, A.3 (20,000 paired replicates).
+
+    Example:
+        >>> topics = pd.DataFrame({"qid": ["1"], "query": ["deepest lake"]})
+        >>> qrels = pd.DataFrame({"qid": ["1"], "docno": ["d2"], "label": [1]})
+        >>> found = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"], "score": [2.0, 1.0], "rank": [0, 1]})
+        >>> Experiment([pt.Transformer.from_df(found)], topics, qrels, ["AP", "P@1"], names=["fixed"])
+            name   AP  P@1
+        0  fixed  0.5  0.0
     """
     labels, systems = _named(retr_systems, names)
     measures = [parse_measure(measure) for measure in eval_metrics if measure != "mrt"]
@@ -241,8 +249,8 @@ def intervals(values: pd.DataFrame, rng: np.random.Generator, *, level: float = 
 
     Example:
         >>> frame = pd.DataFrame({"name": "a", "qid": ["1", "2"], "measure": "Delivered", "value": [1.0, None]})
-        >>> intervals(frame, np.random.default_rng(0))[["mean", "tasks", "missing"]].values.tolist()
-        [[1.0, 1, 1]]
+        >>> intervals(frame, np.random.default_rng(0))[["mean", "tasks", "missing"]].to_dict("records")
+        [{'mean': 1.0, 'tasks': 1, 'missing': 1}]
     """
     rows = []
     for (name, measure), group in values.groupby(["name", "measure"], sort=False):

@@ -27,10 +27,11 @@ class Trajectories:
         self.path = path
         self.decisions: list[Mapping[str, Any]] = []
         self.answers: list[Mapping[str, Any]] = []
-        self._end = 0
+        self._ends = {name: 0 for name in (DECISIONS_FILE, ANSWERS_FILE)}
         if path is not None:
-            file = path / DECISIONS_FILE
-            self._end = file.stat().st_size if file.exists() else 0
+            for name in self._ends:
+                file = path / name
+                self._ends[name] = file.stat().st_size if file.exists() else 0
 
     def add(self, decisions: Sequence[Mapping[str, Any]], answer: Mapping[str, Any], part: int) -> None:
         """Takes one finished question; its answer's line is written last.
@@ -42,9 +43,11 @@ class Trajectories:
             self.decisions.extend(decisions)
             self.answers.append({**answer, "part": part, "decisions_end": 0})
             return
+        ends = dict(self._ends)
         try:
-            self._end = _append(self.path / DECISIONS_FILE, decisions)
-            _append(self.path / ANSWERS_FILE, [{**answer, "part": part, "decisions_end": self._end}])
+            ends[DECISIONS_FILE] = _append(self.path / DECISIONS_FILE, decisions, ends[DECISIONS_FILE])
+            line = {**answer, "part": part, "decisions_end": ends[DECISIONS_FILE]}
+            ends[ANSWERS_FILE] = _append(self.path / ANSWERS_FILE, [line], ends[ANSWERS_FILE])
         except OSError as error:
             raise DataError(
                 "room and leave to write the record are needed",
@@ -52,6 +55,7 @@ class Trajectories:
                 where=str(self.path),
                 hint="Earlier questions are safe; make room and resume.",
             ) from error
+        self._ends = ends
 
     def answered(self, pipeline: int) -> dict[str, dict[str, Any]]:
         """The answers of one agent by qid, without their ledgers."""
@@ -63,12 +67,15 @@ class Trajectories:
         }
 
 
-def _append(file: Path, lines: Sequence[Mapping[str, Any]]) -> int:
-    """Appends lines and returns the file's new size."""
+def _append(file: Path, lines: Sequence[Mapping[str, Any]], end: int) -> int:
+    """Appends lines behind the byte `end`, over what an earlier failure left there; returns the new end."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "backslashreplace")
     with file.open("ab") as stream:
+        if stream.tell() > end:
+            stream.truncate(end)
         stream.write(data)
-        return stream.tell()
+        stream.flush()
+        return end + len(data)
 
 
 def clear_unanswered(folder: Path) -> None:

@@ -152,7 +152,7 @@ class Building:
             return Call(value)
         if not isinstance(value, dict) or not value:
             hint = "Branches stand under union or fuse." if isinstance(value, list) and kind == "stage" else ""
-            article = "an" if kind == "engine" else "a"
+            article = "an" if kind in ("engine", "agent") else "a"
             self.problems.add(node.place, f"{article} {kind} is needed", shown(value) if value else "nothing", hint)
             return None
         (name, given), *others = value.items()

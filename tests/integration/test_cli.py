@@ -7,15 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
-from searchops import cli
+from searchops import cli, registry
 from searchops.records import Run
 from tests.conftest import REPO
+from tests.shelf import Gate, Shelf
 
 ENTRY = "from searchops.cli import main; main()"
 N_TASKS = 110
@@ -55,17 +54,16 @@ def place(tmp_path_factory):
     return folder
 
 
-def command(*arguments, cwd, watched=False, **environment):
-    """The command's words and environment; `watched` adds the engine and stage of tests.shelf."""
-    words = [sys.executable, *(["-m", "tests.shelf"] if watched else ["-c", ENTRY]), *map(str, arguments)]
+def command(*arguments, cwd, **environment):
+    """The command's words and environment, with the engine and stage of tests.shelf where it is watched."""
+    entry = ["-m", "tests.shelf"] if "SEARCHOPS_TEST_NOTES" in environment else ["-c", ENTRY]
+    words = [sys.executable, *entry, *map(str, arguments)]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("SEARCHOPS_TEST", "COV_"))}
     return {"args": words, "cwd": cwd, "env": {**env, "PYTHONPATH": str(REPO), "COLUMNS": "300", **environment}}
 
 
-def run(*arguments, cwd, watched=False, **environment):
-    return subprocess.run(
-        **command(*arguments, cwd=cwd, watched=watched, **environment), capture_output=True, text=True, timeout=120
-    )
+def run(*arguments, cwd):
+    return subprocess.run(**command(*arguments, cwd=cwd), capture_output=True, text=True, timeout=120)
 
 
 def wait_for(condition, process=None, seconds=60.0):
@@ -121,11 +119,11 @@ def test_piped_output_has_no_control_characters_and_at_most_100_columns(first):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_the_same_command_shows_the_same_numbers_and_runs_nothing(first, place):
-    again = run("run", "real.yaml", "--out", "runs/real", cwd=place, NO_COLOR="1", PYTHONUTF8="1")
-    assert again.returncode == 0
-    assert again.stdout == first.stdout
-    assert again.stderr == "note: this run was complete already; --replace runs it again\n"
+def test_the_same_command_shows_the_same_numbers_and_runs_nothing(first, here, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    code, out, err = here("run", "real.yaml", "--out", "runs/real")
+    assert (code, out) == (0, first.stdout)
+    assert err == "note: this run was complete already; --replace runs it again\n"
 
 
 def test_json_parses_and_agrees_with_the_record(first, here, place):
@@ -189,7 +187,7 @@ def test_report_writes_one_file_where_it_is_told_to(first, here, place):
 
 def test_validate_checks_every_file_and_names_every_problem(here, place):
     (place / "wrong.yaml").write_text("version: 1\ncollection: pydocs\nindex: lucene\npipeline:\n  - rerank: {kk: 2}\n")
-    (place / "measure.yaml").write_text("version: 1\nmeasures: [Deliverd]\npipeline: [dedupe]\n")
+    (place / "measure.yaml").write_text("version: 1\nmeasures: [Deliverd]\npipeline: [retrieve: 3]\nindex: lucene\n")
     code, out, err = here("validate", "real.yaml", "wrong.yaml", "measure.yaml", "gone.yaml")
     assert code == 2
     assert out == "real.yaml: fine (1 pipeline)\n"
@@ -199,18 +197,12 @@ def test_validate_checks_every_file_and_names_every_problem(here, place):
     assert here("validate", "real.yaml", "--set", "vars.k=9")[0] == 0
 
 
-def test_schema_is_a_json_schema_that_takes_the_shipped_files(here):
-    import jsonschema
-    from ruamel.yaml import YAML
+def test_schema_prints_the_json_schema_of_pipeline_files(here):
+    from searchops.spec import json_schema
 
-    code, out, _ = here("schema")
-    assert code == 0
-    schema = json.loads(out)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    files = sorted((REPO / "pipelines").glob("*.yaml"))
-    assert files
-    for file in files:
-        jsonschema.validate(YAML(typ="safe").load(file.read_text()), schema)
+    code, out, err = here("schema")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(json.dumps(json_schema()))
 
 
 def test_version_is_the_packages(here):
@@ -263,11 +255,19 @@ def test_no_command_shows_the_help(here):
 # -- runs that stop ----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def undisturbed(place):
+@pytest.fixture
+def watched(here, monkeypatch):
+    """The command in this process, with the engine and stage of tests.shelf."""
+    monkeypatch.setitem(registry._tables["engine"].targets, "shelf", Shelf)
+    monkeypatch.setitem(registry._tables["stage"].targets, "gate", Gate)
+    return here
+
+
+@pytest.fixture
+def undisturbed(watched, place):
     """measures.json of a run that nothing stopped."""
-    done = run("run", "watched.yaml", "--out", "runs/undisturbed", "--quiet", cwd=place, watched=True)
-    assert done.returncode == 0, done.stderr
+    code, _, err = watched("run", "watched.yaml", "--out", "runs/undisturbed", "--quiet")
+    assert (code, err) == (0, "")
     return (place / "runs/undisturbed/measures.json").read_bytes()
 
 
@@ -279,12 +279,14 @@ def check_whole(place, name, undisturbed):
     assert (place / "runs" / name / "measures.json").read_bytes() == undisturbed
 
 
-def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_with_no_task_lost_or_doubled(place, undisturbed):
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_with_no_task_lost_or_doubled(
+    place, undisturbed, watched, monkeypatch
+):
     notes = place / "notes"
     arguments = ("run", "watched.yaml", "--out", "runs/stopped")
-    watching = {"SEARCHOPS_TEST_NOTES": str(notes), "SEARCHOPS_TEST_WAIT_AT": "3"}
+    monkeypatch.setenv("SEARCHOPS_TEST_NOTES", str(notes))
     process = subprocess.Popen(
-        **command(*arguments, cwd=place, watched=True, **watching),
+        **command(*arguments, cwd=place, SEARCHOPS_TEST_NOTES=str(notes), SEARCHOPS_TEST_WAIT_AT="3"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -297,8 +299,8 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on_with_no_task_lost_or_
     stopped = Run.open(place / "runs/stopped")
     assert stopped.meta["status"] == "interrupted"
     assert stopped.events["qid"].nunique() == 64
-    done = run(*arguments, cwd=place, watched=True, SEARCHOPS_TEST_NOTES=str(notes))
-    assert done.returncode == 0, done.stderr
+    code, _, err = watched(*arguments)
+    assert (code, err) == (0, "")
     batches = [set(line.split()) for line in notes.read_text().splitlines()]
     assert batches[3] == batches[2]  # the one that was stopped
     assert len(batches[0] | batches[1]) + sum(map(len, batches[3:])) == N_TASKS
@@ -329,38 +331,39 @@ for delay in map(float, sys.argv[1:]):
 """
 
 
-def test_kills_at_random_moments_change_no_number(place, undisturbed):
+def test_kills_at_random_moments_change_no_number(place, undisturbed, watched):
     rng = random.Random(20)
     delays = [str(rng.uniform(0, 0.02)) for _ in range(5)]
     words = command(cwd=place, SEARCHOPS_TEST_NOTES=str(place / "kills"))
-    words["args"] = [sys.executable, "-c", textwrap.dedent(KILLER), *delays]
+    words["args"] = [sys.executable, "-c", KILLER, *delays]
     killed = subprocess.run(**words, capture_output=True, text=True, timeout=120)
     assert killed.stdout.split() == ["-9"] * 5, killed.stderr
-    done = run("run", "watched.yaml", "--out", "runs/killed", "--quiet", cwd=place, watched=True)
-    assert done.returncode == 0, done.stderr
+    code, _, err = watched("run", "watched.yaml", "--out", "runs/killed", "--quiet")
+    assert (code, err) == (0, "")
     check_whole(place, "killed", undisturbed)
 
 
-def test_a_run_with_failed_tasks_exits_1_and_the_same_command_tries_them_again(place, undisturbed):
-    arguments = ("run", "watched.yaml", "--out", "runs/failing")
-    failing = {"SEARCHOPS_TEST_FAIL_ON": "thing3. thing50. thing109."}
-    done = run(*arguments, "--set", "vars.k=1", "--json", cwd=place, watched=True, **failing)
-    assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert [row["qid"] for row in told["failed"]] == ["q3", "q50", "q109"]
+def test_a_run_with_failed_tasks_exits_1_and_the_same_command_tries_them_again(watched, monkeypatch):
+    arguments = ("run", "watched.yaml", "--out", "runs/failing", "--set", "vars.k=1")
+    monkeypatch.setenv("SEARCHOPS_TEST_FAIL_ON", "thing3. thing5. thing9.")
+    code, out, _ = watched(*arguments, "--json")
+    told = json.loads(out)
+    assert code == 1
+    assert [row["qid"] for row in told["failed"]] == ["q3", "q5", "q9"]
     assert {row["tasks"] for row in told["means"]} == {N_TASKS - 3}
-    shown = run(*arguments, "--set", "vars.k=1", cwd=place, watched=True, **failing)
-    assert shown.returncode == 1
-    assert len(re.findall(r"^failed: watched, q\d+: ValueError: cannot stand", shown.stderr, re.MULTILINE)) == 3
-    mended = run(*arguments, "--set", "vars.k=1", "--json", cwd=place, watched=True)
-    assert mended.returncode == 0, mended.stderr
-    assert json.loads(mended.stdout)["failed"] == []
-    assert {row["tasks"] for row in json.loads(mended.stdout)["means"]} == {N_TASKS}
+    code, out, err = watched(*arguments)
+    assert code == 1
+    assert "Delivered/Available" in out
+    assert len(re.findall(r"^failed: watched, q\d+: ValueError: cannot stand", err, re.MULTILINE)) == 3
+    monkeypatch.delenv("SEARCHOPS_TEST_FAIL_ON")
+    code, out, _ = watched(*arguments, "--json")
+    assert (code, json.loads(out)["failed"]) == (0, [])
+    assert {row["tasks"] for row in json.loads(out)["means"]} == {N_TASKS}
 
 
-def test_a_pipeline_that_always_fails_says_why_and_exits_1_or_2(place):
-    done = run("run", "watched.yaml", "--out", "runs/bad", cwd=place, watched=True, SEARCHOPS_TEST_FAIL_ON="e")
-    assert done.returncode in (1, 2)
-    assert "cannot stand ['e']" in done.stderr
-    assert done.stdout == ""
-    assert json.loads(Path(place / "runs/bad/run.json").read_text())["status"] == "failed"
+def test_a_pipeline_that_fails_for_every_task_fails_with_its_own_error(watched, place, monkeypatch):
+    monkeypatch.setenv("SEARCHOPS_TEST_FAIL_ON", "e")
+    monkeypatch.setattr(sys, "argv", ["searchops", "run", "watched.yaml", "--out", "runs/bad"])
+    with pytest.raises(ValueError, match="cannot stand"):
+        cli.main()
+    assert json.loads((place / "runs/bad/run.json").read_text())["status"] == "failed"
