@@ -212,15 +212,15 @@ def _root(
 
 def main() -> NoReturn:
     """Runs the command; errors are one line on stderr, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # Half a surrogate pair out of somebody's data must not stop a message.
+        getattr(stream, "reconfigure", dict)(errors="backslashreplace")
     try:
-        app(standalone_mode=False)
-        code = 0
+        code = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 1
-    except typer.Exit as done:
-        code = done.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted; the same command goes on where it stopped", file=sys.stderr)
         code = INTERRUPTED
     except BrokenPipeError:
         # The reader of a pipe is gone; nothing more can be written, not even at exit.
@@ -229,8 +229,13 @@ def main() -> NoReturn:
     except SearchopsError as error:
         print(f"searchops: {error}" if not isinstance(error, SpecError) else error, file=sys.stderr)
         code = 2 if isinstance(error, (SpecError, DataError, FrameError)) else 1
+    except OSError as error:
+        print(f"searchops: {error}", file=sys.stderr)
+        code = 1
     except Exception as error:
         code = _usage_error(error)
+    if code == INTERRUPTED:
+        print("interrupted; the same command goes on where it stopped", file=sys.stderr)
     sys.exit(code)
 
 
@@ -377,6 +382,9 @@ def _whole(value: Any) -> str:
 
 
 def _verdict(table: Any) -> str:
+    lost_at = table.attrs.get("lost_at")
+    if lost_at is not None:
+        return f"Lost: {lost_at}." if lost_at else "An observation showed it."
     alive = [row for row in table.to_dict("records") if row["side"] == "out" and "." not in row["stage"]]
     kept = [row for row in alive if row["present"] >= 1.0]
     if not kept:

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from searchops.errors import DataError, did_you_mean
+from searchops.frames import RESERVED_COLUMNS
 
 __all__ = ["Collection", "misplaced_evidence"]
 
@@ -214,6 +215,14 @@ def _documents(frame: pd.DataFrame, where: str, notes: list[str]) -> pd.DataFram
     if "title" in frame.columns:
         titles, _ = _texts(frame["title"], "title", where, docnos)
     known = pd.DataFrame({"docno": docnos, "title": titles, "text": texts})
+    taken = sorted(RESERVED_COLUMNS & set(map(str, frame.columns)))
+    if taken:
+        raise DataError(
+            "metadata under other names is needed",
+            "columns " + ", ".join(taken),
+            where=where,
+            hint="Stages write columns of these names; rename them.",
+        )
     rest = frame.drop(columns=["docno", "title", "text"], errors="ignore")
     return pd.concat([known, rest], axis=1)
 

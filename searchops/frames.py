@@ -18,7 +18,24 @@ from searchops.errors import FrameError, did_you_mean, sentence
 Record: TypeAlias = dict[str, Any]
 """One row of a frame. Kernels never change a record they were given."""
 
-QUERY_COLUMNS = ("qid", "query")
+RESERVED_COLUMNS = frozenset(
+    (
+        "qid",
+        "query",
+        "score",
+        "rank",
+        "source_query",
+        "passage_id",
+        "start",
+        "end",
+        "passage_score",
+        "branch_score",
+        "instruction",
+        "note",
+        "quote",
+    )
+)
+"""Columns that stages write; a document's metadata cannot have these names."""
 
 
 class Group(NamedTuple):

@@ -19,6 +19,8 @@ from searchops.errors import SpecError, did_you_mean, sentence
 from searchops.records import HasRun, Run, as_run
 
 NAN = float("nan")
+READERS = ("extract", "observation")
+"""Stages that read passages: without one, no passage was available or delivered, and none was lost."""
 
 
 class Task(NamedTuple):
@@ -46,10 +48,13 @@ class EvidenceMeasure(Measure):
 
     DEFAULT = NAN
     compute: Callable[..., float]
+    needs_passages = True
 
     def value(self, task: Task) -> float:
         """One task's value; NaN where it has none."""
-        return type(self).compute(task, **self.params) if task.lives else NAN
+        if not task.lives or (self.needs_passages and not task.stages["kind"].isin(READERS).any()):
+            return NAN
+        return type(self).compute(task, **self.params)
 
     def __truediv__(self, other: object) -> Measure:
         if repr(self) == "Delivered" and isinstance(other, EvidenceMeasure) and repr(other) == "Available":
@@ -107,7 +112,10 @@ def _characters(task: Task) -> float:
 
 
 Retrieved = _define(
-    "Retrieved", "Share of labels whose document a retrieve stage put out.", _share(lambda life: life.retrieved)
+    "Retrieved",
+    "Share of labels whose document a retrieve stage put out.",
+    _share(lambda life: life.retrieved),
+    needs_passages=False,
 )
 Available = _define(
     "Available",
@@ -134,6 +142,7 @@ EvidenceRecall = _define(
     "EvidenceRecall",
     "Share of labels that the named stage put out.",
     _at_stage,
+    needs_passages=False,
     SUPPORTED_PARAMS={"stage": ParamInfo(dtype=str, required=True, desc="kind, label or place of a stage")},
 )
 

@@ -171,7 +171,7 @@ Primitive.composition = Pipeline
 def without_help_pages() -> Iterator[None]:
     """PyTerrier looks up a help page on the web for each stage it draws; in this block it does not."""
     known = pt.documentation._cached_objects_inv
-    setattr(pt.documentation, "_cached_objects_inv", known or {})
+    pt.documentation._cached_objects_inv = known or {}
     try:
         yield
     finally:
@@ -180,7 +180,12 @@ def without_help_pages() -> Iterator[None]:
 
 def _engine_of(stage: pt.Transformer, before: Any | None = None) -> Any | None:
     """The engine a stage of ours brings, else the one before it; a foreign stage's `engine` may be anything."""
-    brought = stage.engine if isinstance(stage, Primitive) else None
+    brought = stage.engine if isinstance(stage, (Primitive, Pipeline)) else None
+    if brought is None and not isinstance(stage, Primitive):
+        # PyTerrier's operators hold their operands: `(a | b) >> Rerank(Lexical())` has an index in a.
+        for inside in pt.inspect.subtransformers(stage).values():
+            for operand in inside if isinstance(inside, list) else [inside]:
+                brought = brought if brought is not None else _engine_of(normalise(operand))
     return before if brought is None else brought
 
 

@@ -28,7 +28,24 @@ from searchops.scorers.lexical import Lexical
 from tests.agent_scripts import AGENTS, searching
 
 N_QUESTIONS = 40
-WORDS = "alder birch cedar elder fir hazel ivy juniper larch maple oak pine rowan spruce willow yew".split()
+WORDS = [
+    "alder",
+    "birch",
+    "cedar",
+    "elder",
+    "fir",
+    "hazel",
+    "ivy",
+    "juniper",
+    "larch",
+    "maple",
+    "oak",
+    "pine",
+    "rowan",
+    "spruce",
+    "willow",
+    "yew",
+]
 
 
 class WordIndex:
@@ -38,9 +55,7 @@ class WordIndex:
 
     def __init__(self) -> None:
         rng = random.Random(1)
-        self.texts = {
-            f"d{n}": ". ".join(" ".join(rng.choices(WORDS, k=6)) for _ in range(4)) + "." for n in range(60)
-        }
+        self.texts = {f"d{n}": ". ".join(" ".join(rng.choices(WORDS, k=6)) for _ in range(4)) + "." for n in range(60)}
 
     def __repr__(self) -> str:
         return "WordIndex()"

@@ -7,7 +7,8 @@ immediate, recovered, never), in the terms of this project's stages.
 from searchops.accounting.agents import shown_parts
 from searchops.accounting.following import lives
 from searchops.accounting.life import IMMEDIATE, NEVER, NOT_RETRIEVED, RECOVERED, UNAVAILABLE, Life
-from searchops.accounting.tables import delivery, funnel, why
+from searchops.accounting.tables import delivery, funnel
+from searchops.accounting.ways import why
 
 __all__ = [
     "IMMEDIATE",

@@ -69,7 +69,9 @@ def pipeline_events(run: Run, pipeline: int | None) -> pd.DataFrame:
             "the number of one pipeline is needed",
             f"{len(numbers)} pipelines in {run!r}",
             where="delivery",
-            hint="Give pipeline=N: " + "; ".join(f"{n} is {name}" for name, n in names.items())[:400],
+            hint="Give pipeline=N (--pipeline N): "
+            + "; ".join(f"{n} is {name}" for name, n in names.items())[:400]
+            + ". Operators of PyTerrier run alone record their operands apart: wrap them, Pipeline(a | b).",
         )
     if pipeline is not None and pipeline not in numbers:
         raise FrameError(

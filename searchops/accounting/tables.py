@@ -1,4 +1,4 @@
-"""The tables of the accounting: what became of each label, what each stage kept, one label's way."""
+"""The tables of the accounting: what became of each label, and what each stage kept."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pandas as pd
 from searchops.accounting.agents import OBSERVATION, answered_tasks, shown_parts
 from searchops.accounting.following import lives
 from searchops.accounting.life import Life
-from searchops.accounting.reading import pipeline_events, seen_of, stages_of
-from searchops.errors import FrameError
-from searchops.labels import Label
+from searchops.accounting.reading import pipeline_events
 from searchops.records import HasRun, Run, as_run
 
 _LABEL: Final = ("qid", "docno", "start", "end", "text")
@@ -94,7 +92,11 @@ def funnel(
         n_out=("n_out", "mean"),
         seconds=("seconds", "mean"),
     )
-    table = table.reset_index().sort_values("stage", key=lambda column: column.map(_stage_key), ignore_index=True)
+    table = table.reset_index().astype({"stage": "object"})
+    # Not by sort_values: pandas takes tuples of unequal length apart.
+    table = table.iloc[sorted(range(len(table)), key=lambda n: _stage_key(table["stage"].iloc[n]))].reset_index(
+        drop=True
+    )
     if evidence is None:
         return table
     if found is None:
@@ -145,62 +147,6 @@ def _observed(found: Sequence[Life], tasks: int, n_extracted: int, n_shown: int)
         "labels_out": delivered,
         "lost": kept - delivered,
     }
-
-
-def why(
-    run: Run | HasRun | str | Path,
-    qid: str,
-    what: str,
-    *,
-    pipeline: int | None = None,
-) -> pd.DataFrame:
-    """One label's or document's whole life: where it stood at each stage, and where it was dropped.
-
-    Columns: event, stage, label, side, present (share covered), rank, score, passages.
-
-    Args:
-        run: A run, a recorder or a run's folder.
-        qid: The task.
-        what: `docno`, `docno%pN` or `docno:start-end`.
-        pipeline: Which of several recorded pipelines.
-
-    Raises:
-        FrameError: The run has no such task.
-        DataError: There is no readable run.
-    """
-    read = as_run(run)
-    if qid not in set(read.qids):
-        raise FrameError(
-            "a qid of the run is needed",
-            repr(qid),
-            where="why",
-            hint="It has: " + ", ".join(read.qids[:5]) + (", …" if len(read.qids) > 5 else "."),
-        )
-    label = Label.parse(qid, what)
-    events = pipeline_events(read, pipeline)
-    stages = stages_of(events[events["qid"] == qid])
-    seen = seen_of(read, [label], events)[label]
-    rows = []
-    for stage in stages:
-        for side in ("in", "out"):
-            here = [item for item in seen if item.event == stage.event and item.side == side]
-            if side == "in" and not here:
-                continue
-            covering = [item for item in here if label.covered([item]) > 0]
-            best = covering[0] if covering else None
-            rows.append(
-                {
-                    "event": stage.event,
-                    "stage": stage.stage,
-                    "label": stage.label,
-                    "side": side,
-                    "present": label.covered(here),
-                    "rank": best.rank if best else None,
-                    "score": best.score if best else None,
-                    "passages": len(covering),
-                }
-            )
-    return pd.DataFrame(rows, columns=["event", "stage", "label", "side", "present", "rank", "score", "passages"])
 
 
 def _stage_key(stage: str) -> tuple[int, ...]:

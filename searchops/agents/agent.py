@@ -149,7 +149,7 @@ class Agent(Primitive):
         def work(question: Record, stopped: Callable[[], bool]) -> Record:
             qid, query = question["qid"], question["query"]
             if qid in known:
-                return answer_row(question, known[qid])
+                return answer_row(question, _same(known[qid], query))
             with recorder.apart() as part:
                 outcome = self.ask(query, qid, stopped=stopped)
                 line = answer_line(qid, query, outcome)
@@ -204,6 +204,14 @@ class Agent(Primitive):
                 where=str(run.path or "record"),
                 hint="Give the old prompt files, or another folder.",
             )
+
+
+def _same(line: Record, query: str) -> Record:
+    """The recorded answer, if it is one to this question."""
+    if line["query"] != query:
+        found = f"an answer to {line['query']!r}"[:200]
+        raise DataError("one question a qid is needed in a record", found, where=f"qid {line['qid']!r}")
+    return line
 
 
 def _question(group: Group, where: str) -> Record:

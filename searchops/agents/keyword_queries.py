@@ -8,8 +8,10 @@ that shows no new one was in vain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from searchops.agents.keyword_terms import names, stems, words
@@ -92,14 +94,14 @@ def _leads(question: str, rounds: Sequence[Round]) -> Iterator[_Lead]:
         about = _about(name.text, shown)
         tier = _READ_NAME if about else _ASKED_FOR if name.strong else _NEW_NAME
         yield _lead_of(name.text, question, about, tier)
-    tied = [item for _, item in _tied(question, rounds)]
-    for item in tied:
+    counts = Counter(stem for item in shown for stem in _stems_in(item))
+    for _, item in _tied(question, rounds):
         shared = len(stems(question) & _stems_in(item))
         for name in names(item.text):
             if not stems(name.text) <= stems(question):
                 tier = _ONE_CAPITAL if not name.strong else _READ_NAME if _about(name.text, shown) else _NEW_NAME
                 yield _lead_of(name.text, question, [item], tier + shared)
-        rare = _rare_words(question, item, shown)
+        rare = _rare_words(question, item, counts)
         if rare:
             yield _lead_of(rare, question, [item], _RARE + shared)
 
@@ -123,14 +125,14 @@ def _about(text: str, shown: Sequence[Item]) -> list[Item]:
     return [item for item in shown if key <= stems(item.title)]
 
 
-def _rare_words(question: str, item: Item, shown: Sequence[Item]) -> str:
+def _rare_words(question: str, item: Item, counts: Mapping[str, int]) -> str:
     """Up to three words that stand in this passage alone and in no name; "" if there are none."""
     known = stems(question).union(*(stems(name.text) for name in names(item.text)))
     rare = [
         word
         for stem, word in words(item.text).items()
         if word.islower() and len(word) >= _RARE_LETTERS and stem not in known
-        and sum(stem in _stems_in(other) for other in shown) == 1
+        and counts[stem] == 1
     ]  # fmt: skip
     return " ".join(rare[:_RARE_WORDS])
 
@@ -170,5 +172,6 @@ def _overlap(question: str, item: Item) -> int:
     return len(stems(question) & _stems_in(item))
 
 
+@lru_cache(maxsize=4096)
 def _stems_in(item: Item) -> frozenset[str]:
     return stems(item.title) | stems(item.text)

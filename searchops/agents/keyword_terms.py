@@ -97,6 +97,7 @@ def words(text: str) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
+@lru_cache(maxsize=4096)
 def stems(text: str) -> frozenset[str]:
     """The stems of a text's telling words.
 

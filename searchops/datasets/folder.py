@@ -98,6 +98,8 @@ def _object(line: bytes, where: str) -> Record:
         raise DataError("UTF-8 is needed", str(error), where=where) from error
     except json.JSONDecodeError as error:
         raise DataError("JSON is needed", error.msg, where=f"{where}:{error.colno}") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists a thousand deep
+        raise DataError("JSON of ordinary size is needed", str(error)[:80], where=where) from error
     if not isinstance(record, dict):
         raise DataError("a JSON object is needed", type(record).__name__, where=where)
     return record

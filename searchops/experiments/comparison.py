@@ -119,6 +119,7 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
         0  fixed  0.5  0.0
     """
     labels, systems = _named(retr_systems, names)
+    topics, qrels, evidence = (_text_qids(frame) for frame in (topics, qrels, evidence))
     measures = [parse_measure(measure) for measure in eval_metrics if measure != "mrt"]
     base = _baseline(baseline, labels)
     _check(measures, qrels, evidence, options)
@@ -136,6 +137,13 @@ def Experiment(  # noqa: N802 - named as in PyTerrier
     for name in {*map(repr, measures), "mrt"} & set(table.columns):
         table[name] = _rounded(table[name], pd.Series(name, index=table.index), round)
     return table
+
+
+def _text_qids(frame: Any) -> Any:
+    """The frame with its qids as text, the one form in which topics, qrels and labels meet."""
+    if frame is None or "qid" not in frame.columns:
+        return frame
+    return frame.assign(qid=[qid if isinstance(qid, str) else str(qid) for qid in frame["qid"]])
 
 
 def _retrieval(

@@ -35,7 +35,8 @@ def write_results(run: Run, collection: Collection, measures: Sequence[Measure])
     for number, name in names.items():
         final = agent_rows(run, int(number)) if int(number) in agents else final_rows(run, int(number))
         if len(final) and not final["score"].isna().any():
-            write_run(_without_spaces(final), run.path / _trec_name(name, len(names)), name=_safe(name))
+            file = "run.trec" if len(names) == 1 else f"run-{number}-{_safe(name)}.trec"
+            write_run(_without_spaces(final), run.path / file, name=_safe(name))
         frame = _values(run, int(number), final, collection, measures)
         frame.insert(0, "name", name)
         frames.append(frame)
@@ -97,10 +98,6 @@ def final_rows(run: Run, pipeline: int) -> pd.DataFrame:
         }
     )
     return frame.drop_duplicates(["qid", "docno"], ignore_index=True)
-
-
-def _trec_name(name: str, n_pipelines: int) -> str:
-    return "run.trec" if n_pipelines == 1 else f"run-{_safe(name)}.trec"
 
 
 def _safe(name: str) -> str:

@@ -26,7 +26,7 @@ from searchops.frames import Group, frame_to_groups
 from searchops.metrics import FUNNEL, is_evidence, parse_measure
 from searchops.pipeline import Pipeline, normalise
 from searchops.recorder import Recorder, record, write_text
-from searchops.records import RUN_FILE, Run, read_meta
+from searchops.records import ANSWERS_FILE, RUN_FILE, Run, read_meta
 from searchops.spec import Spec
 
 BATCH = 32
@@ -92,7 +92,10 @@ def run_spec(
     # A batch's bar is ours; where there is none, building shows none either.
     pipelines = spec.build(opener(collection, progress=progress is not None))
     systems = {name: _as_system(system) for name, system in pipelines.items()}
+    _check_different(spec, systems)
     folder = Path(out or spec.record or f"runs/{Path(spec.source).stem}")
+    if "\0" in str(folder):
+        raise SpecError("a folder's name without NUL is needed", repr(str(folder)), where=spec.where("record"))
     meta = {**_meta(spec, collection, systems), "half": half}
     status = _status(folder, meta, replace)
     if status == "finished":
@@ -135,6 +138,19 @@ def _run_batch(run: Recorder, system: Pipeline, batch: Sequence[Group], *, first
             raise error
 
 
+def _check_different(spec: Spec, systems: Mapping[str, Pipeline | Agent]) -> None:
+    """Records tell pipelines apart by what they are, so two equal ones cannot stand in one run."""
+    seen: dict[str, str] = {}
+    for name, system in systems.items():
+        same = seen.setdefault(_identity(system), name)
+        if same != name:
+            raise SpecError(
+                "pipelines that differ are needed",
+                f"{same!r} and {name!r}, which are equal",
+                where=spec.where("pipelines"),
+            )
+
+
 def _as_system(system: pt.Transformer) -> Pipeline | Agent:
     system = normalise(system)
     return system if isinstance(system, (Pipeline, Agent)) else Pipeline(system)
@@ -170,7 +186,9 @@ def _collection(spec: Spec) -> Collection:
     try:
         collection = datasets.load(spec.collection)
     except DataError as error:
-        raise DataError(error.needed, error.found, where=spec.where("collection"), hint=error.hint) from error
+        # An error in one of the collection's files keeps its file and line.
+        where = spec.where("collection") if error.where in ("", "load") else error.where
+        raise DataError(error.needed, error.found, where=where, hint=error.hint) from error
     if collection.topics is None or not len(collection.topics):
         raise SpecError(
             "a collection with topics is needed", f"none in {spec.collection!r}", where=spec.where("collection")
@@ -223,6 +241,8 @@ def _status(folder: Path, meta: Mapping[str, Any], replace: bool) -> str:
     old = read_meta(folder)
     if replace:
         return "replace"
+    if not done_tasks(Run.open(folder)) and not (folder / ANSWERS_FILE).exists():
+        return "replace"  # nothing came of it: an early error, since mended
     differs = [name for name in ("config", "data_hash", "topics_hash", "half") if old.get(name) != meta[name]]
     if differs:
         raise DataError(

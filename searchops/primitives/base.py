@@ -25,6 +25,8 @@ from searchops.frames import (
 from searchops.recorder import ScoredPassage
 from searchops.records import Event
 
+MOST = 2**31 - 1  # what a Java engine can be asked for
+
 
 class Outcome(NamedTuple):
     """What a kernel makes of one task's rows.
@@ -204,6 +206,9 @@ def run_stage(stage: Primitive, items: Sequence[Traced], place: recorder.Scope, 
     groups = [item.group for item in items]
     start = time.perf_counter()
     try:
+        first = next((group.rows[0] for group in groups if group.rows), None)
+        if first is not None:
+            stage.check_columns(list(first))
         with recorder.inside_stage(place, index):
             outcomes = stage.process(groups)
     except Exception as error:
@@ -293,7 +298,7 @@ def cutoff(value: int | None, *, where: str, name: str = "k", optional: bool = F
     """
     if value is None and optional:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
         raise FrameError(
             f"{name} must be a whole number of at least 1" + (" (or None)" if optional else ""),
             repr(value),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from searchops.errors import FrameError
 from searchops.frames import Group, Record, require
 from searchops.primitives.base import Outcome, cutoff
-from searchops.primitives.scored import ScoredPrimitive, check_scorer, text_of
+from searchops.primitives.scored import ScoredPrimitive, check_scorer, scores_of, text_of
 from searchops.recorder import ScoredPassage
 from searchops.scorers.base import Scorer
 from searchops.splitting import Sentences, Splitter, parse_passage_id, passages
@@ -99,13 +98,15 @@ class Extract(ScoredPrimitive):
         batch = [[self._split(row) for row in self._documents(group.rows)] for group in groups]
         if isinstance(scorer, Locator):
             return [self._locate(group, documents, scorer) for group, documents in zip(groups, batch, strict=True)]
-        pairs = [
-            (self._asks(group, passage), text_of(passage, (*self.fields, "text"), where="Extract"))
+        asked = [
+            (group, passage)
             for group, documents in zip(groups, batch, strict=True)
             for document in documents
             for passage in document
         ]
-        scores = iter(scorer.score(pairs) if pairs else ())
+        fields = (*self.fields, "text")
+        pairs = [(self._asks(group, row), text_of(row, fields, where="Extract")) for group, row in asked]
+        scores = iter(scores_of(scorer, pairs, [row for _, row in asked]))
         return [self._select(documents, scores) for documents in batch]
 
     def _documents(self, rows: list[Record]) -> list[Record]:
@@ -143,12 +144,6 @@ class Extract(ScoredPrimitive):
             first = _first_number(document)
             for nth, passage in enumerate(document):
                 score = next(scores)
-                if not isfinite(score):
-                    raise FrameError(
-                        "a finite score is needed",
-                        f"{score!r} for {passage['passage_id']!r}",
-                        where=f"Extract({self.scorer!r})",
-                    )
                 scored.append(ScoredPassage(passage["docno"], first + nth, passage["start"], passage["end"], score))
                 found.append((score, place, nth, passage))
             if self.per_document is not None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from searchops.frames import Group, Record, ranked, require
 from searchops.primitives.base import Outcome, cutoff
-from searchops.primitives.scored import ScoredPrimitive, check_scorer, text_of
+from searchops.primitives.scored import ScoredPrimitive, check_scorer, scores_of, text_of
 from searchops.scorers.base import Scorer
 
 
@@ -43,10 +43,9 @@ class Rerank(ScoredPrimitive):
 
     def process(self, groups: Sequence[Group]) -> list[Outcome]:
         """Scores the whole batch in one call to the scorer."""
-        pairs = [
-            (_source_query(row), text_of(row, self.fields, where="Rerank")) for group in groups for row in group.rows
-        ]
-        scores = iter(self.bound_scorer().score(pairs) if pairs else ())
+        rows = [row for group in groups for row in group.rows]
+        pairs = [(_source_query(row), text_of(row, self.fields, where="Rerank")) for row in rows]
+        scores = iter(scores_of(self.bound_scorer(), pairs, rows))
         outcomes = []
         for group in groups:
             branches: dict[str, list[Record]] = {}

@@ -33,7 +33,7 @@ class Retrieve(Primitive):
     needs: ClassVar[tuple[str, ...]] = ("qid", "query")
 
     def __init__(self, index: Engine, k: int = 20) -> None:
-        if not isinstance(index, Engine):
+        if isinstance(index, type) or not isinstance(index, Engine):
             raise FrameError(
                 "an index with search, search_many and fetch is needed",
                 repr(type(index).__name__),
@@ -62,7 +62,8 @@ class Retrieve(Primitive):
         documents = self.index.fetch([docno for docno, _ in hits])
         source = query["query"]
         rows = [
-            {**query, **document, "score": score, "source_query": source}
+            # The task's own columns stand first and win over metadata of the same name.
+            {**query, **document, **query, "score": score, "source_query": source}
             for document, (_, score) in zip(documents, hits, strict=True)
         ]
         return ranked(rows, where=f"Retrieve({self.index!r})")

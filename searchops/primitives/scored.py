@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from searchops.errors import FrameError
@@ -67,6 +68,28 @@ class ScoredPrimitive(Primitive):
         if cached is None or cached[0] is not engine or cached[1] is not self.scorer:
             cached = self.__dict__["_bound"] = (engine, self.scorer, self.scorer.bind(engine))
         return cached[2]
+
+
+def scores_of(scorer: Scorer, pairs: Sequence[tuple[str, str]], rows: Sequence[Record]) -> list[float]:
+    """A scorer's scores of the rows' pairs, one finite number each: whatever else it gives is refused here.
+
+    Raises:
+        FrameError: It gave another number of scores, or what is no finite number.
+    """
+    if not pairs:
+        return []
+    given = scorer.score(pairs)
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FrameError("a list of numbers is needed", str(error), where=repr(scorer)) from None
+    if len(scores) != len(pairs):
+        raise FrameError(f"{len(pairs)} scores are needed, one a pair", str(len(scores)), where=repr(scorer))
+    for score, row in zip(scores, rows, strict=True):
+        if not isfinite(score):
+            name = row.get("passage_id") or f"docno {row.get('docno')!r}"
+            raise FrameError("a finite score is needed", f"{score} for {name}", where=repr(scorer))
+    return scores
 
 
 def check_scorer(scorer: object, where: str) -> Scorer:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import repeat
+from numbers import Real
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from searchops.errors import FrameError
 from searchops.frames import Record
 from searchops.records import Event, candidate_schema, event_schema
 
@@ -29,7 +32,25 @@ class ScoredPassage(NamedTuple):
 
 def _passage_number(row: Record) -> int | None:
     passage_id = row.get("passage_id")
-    return None if passage_id is None else int(passage_id.rpartition("%p")[2])
+    if passage_id is None or passage_id != passage_id:
+        return None
+    try:
+        return int(passage_id.rpartition("%p")[2])
+    except (AttributeError, ValueError):
+        raise FrameError("a passage_id such as 'd7%p0' is needed", repr(passage_id), where="record") from None
+
+
+def _check_types(column: str, values: Sequence[Any], kind: type) -> set[type]:
+    types = set(map(type, values))
+    for found in types:
+        if not (issubclass(found, kind) or (kind is not str and found is type(None))):
+            raise FrameError(
+                f"a column {column!r} of {'text' if kind is str else 'numbers'} is needed",
+                found.__name__,
+                where="record",
+                hint="Mend the stage that makes it.",
+            )
+    return types
 
 
 class CandidateColumns:
@@ -47,22 +68,48 @@ class CandidateColumns:
     def __len__(self) -> int:
         return len(self.docno)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """What the block adds goes again if it fails: no rows stay without their event."""
+        n_rows, n_runs = len(self), len(self.runs)
+        try:
+            yield
+        except BaseException:
+            for column in (self.docno, self.passage, self.start, self.end, self.rank, self.score):
+                del column[n_rows:]
+            del self.runs[n_runs:]
+            raise
+
     def add_rows(self, event: int, side: int, rows: Sequence[Record]) -> None:
         """Adds documents or passages; side 0 is in, 1 is out."""
         n = len(rows)
+        columns = self._checked(rows)
+        for column, values in zip((self.docno, self.score, self.rank), columns[:3], strict=True):
+            column.extend(values)
+        if len(columns) > 3:
+            for column, values in zip((self.passage, self.start, self.end), columns[3:], strict=True):
+                column.extend(values)
+        self.runs.append((event, side, n))
+        self._pad()
+
+    def _checked(self, rows: Sequence[Record]) -> list[Sequence[Any]]:
+        """The rows as columns; all of them are looked at before one is kept, so that none is torn."""
         try:
             docno, score, rank = zip(*map(_ID_SCORE_RANK, rows), strict=True)
         except KeyError:  # set operators leave no score and no rank
             docno, score, rank = zip(*((row["docno"], row.get("score"), row.get("rank")) for row in rows), strict=True)
-        self.docno.extend(docno)
-        self.score.extend(score)
-        self.rank.extend(rank)
+        _check_types("docno", docno, str)
+        _check_types("score", score, Real)
+        if any(issubclass(kind, float) for kind in _check_types("rank", rank, Real)):
+            rank = tuple(None if place is None or place != place else int(place) for place in rank)
+        columns: list[Sequence[Any]] = [docno, score, rank]
         if any("passage_id" in row for row in rows):
-            self.passage.extend([_passage_number(row) for row in rows])
-            self.start.extend([row.get("start") for row in rows])
-            self.end.extend([row.get("end") for row in rows])
-        self.runs.append((event, side, n))
-        self._pad()
+            columns += [
+                [_passage_number(row) for row in rows],
+                [row.get("start") for row in rows],
+                [row.get("end") for row in rows],
+            ]
+        return columns
 
     def add_scored(self, event: int, scored: Sequence[ScoredPassage]) -> None:
         """Adds an available set, on the in side."""

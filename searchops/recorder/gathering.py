@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK_ROWS = 250_000
+MODES = ("new", "replace", "resume")
 
 
 class Recorder:
     """Gathers the events of one run. Made by `record`; safe to use from several threads."""
 
     def __init__(self, path: Path | None, mode: str, meta: dict[str, Any]) -> None:
+        if mode not in MODES:
+            raise DataError("mode must be " + ", ".join(MODES[:-1]) + " or " + MODES[-1], repr(mode), where="record")
         self.path = path
         self._lock = threading.RLock()
         self._events: list[Event] = []
@@ -46,6 +50,7 @@ class Recorder:
         self._first_event = self._next_event = 0
         self._part = 0
         self._whole = False
+        self._folder_lock: int | None = None
         self.meta: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "status": "running",
@@ -58,6 +63,8 @@ class Recorder:
         self._trajectories = Trajectories(path)
 
     def _open(self, path: Path, mode: str) -> None:
+        old: dict[str, Any] = {}
+        resumes = False
         if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
             old = read_meta(path)
             if mode == "new":
@@ -67,16 +74,41 @@ class Recorder:
                     where=str(path),
                     hint="Give another folder, or mode='resume' or mode='replace'.",
                 )
-            if mode == "replace":
-                _remove_parts(path)
-            else:
-                self._go_on(path, old)
+            resumes = mode == "resume"
         try:
             for name in ("events", "candidates"):
                 (path / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DataError("a folder that can be written is needed", str(error), where=str(path)) from error
+        self._lock_folder(path)
+        if resumes:
+            self._go_on(path, old)
+        elif mode == "replace":
+            _remove_parts(path)
         self._write_meta()
+
+    def _lock_folder(self, path: Path) -> None:
+        """One process writes a folder at a time; the lock goes with the process, however it ends."""
+        try:
+            import fcntl
+        except ImportError:  # no such locks on Windows
+            return
+        self._folder_lock = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._folder_lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._unlock_folder()
+            raise DataError(
+                "a folder that no other run writes is needed",
+                "one that is being written",
+                where=str(path),
+                hint="Wait for the other run, or give another folder.",
+            ) from None
+
+    def _unlock_folder(self) -> None:
+        if self._folder_lock is not None:
+            os.close(self._folder_lock)
+            self._folder_lock = None
 
     def _go_on(self, path: Path, old: dict[str, Any]) -> None:
         clear_unanswered(path)
@@ -111,15 +143,16 @@ class Recorder:
         """
         with self._lock:
             number = self._next_event
+            columns = self._rows
+            with columns.all_or_nothing():
+                if read and "docno" in read[0]:
+                    columns.add_rows(number, 0, read)
+                if scored:
+                    columns.add_scored(number, scored)
+                if rows and "docno" in rows[0]:
+                    columns.add_rows(number, 1, rows)
             self._next_event = number + 1
             self._events.append(event)
-            columns = self._rows
-            if read and "docno" in read[0]:
-                columns.add_rows(number, 0, read)
-            if scored:
-                columns.add_scored(number, scored)
-            if rows and "docno" in rows[0]:
-                columns.add_rows(number, 1, rows)
             return number
 
     def answered(self, pipeline: int) -> dict[str, dict[str, Any]]:
@@ -206,10 +239,13 @@ class Recorder:
 
     def close(self, *, status: str, error: str = "") -> None:
         """Writes what is left and how the run ended."""
-        self.checkpoint()
-        self.meta.update({"status": status, "ended": now(), **({"error": error} if error else {})})
-        if self.path is not None:
-            self._write_meta()
+        try:
+            self.checkpoint()
+            self.meta.update({"status": status, "ended": now(), **({"error": error} if error else {})})
+            if self.path is not None:
+                self._write_meta()
+        finally:
+            self._unlock_folder()
 
     def _write_part(self, part: Part, events: pa.Table, candidates: pa.Table) -> None:
         assert self.path is not None

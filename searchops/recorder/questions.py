@@ -27,7 +27,7 @@ class Trajectories:
         self.path = path
         self.decisions: list[Mapping[str, Any]] = []
         self.answers: list[Mapping[str, Any]] = []
-        self._ends = {name: 0 for name in (DECISIONS_FILE, ANSWERS_FILE)}
+        self._ends = dict.fromkeys((DECISIONS_FILE, ANSWERS_FILE), 0)
         if path is not None:
             for name in self._ends:
                 file = path / name

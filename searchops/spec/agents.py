@@ -53,6 +53,8 @@ def build_agent(building: Building, node: Node, shared: Mapping[str, Node]) -> A
     if call is None:
         return None
     own = dict(call.named)
+    if call.positional:  # such as `query: keyword`: the model it is given
+        shared = {name: value for name, value in shared.items() if name != "model"}
     given = {name: value for name, value in shared.items() if name not in own and value.value is not None}
     call = replace(call, named={**given, **own})
     if "model" not in call.named and not call.positional:

@@ -33,9 +33,7 @@ __all__ = ["Building", "build_pipeline"]
 _WRONG: Final = object()
 
 
-def build_pipeline(
-    nodes: Any, engines: Mapping[str, Any] | None = None, *, where: str = "pipeline"
-) -> pt.Transformer:
+def build_pipeline(nodes: Any, engines: Mapping[str, Any] | None = None, *, where: str = "pipeline") -> pt.Transformer:
     """A pipeline from a text form, from the data of a file or from nodes.
 
     Args:
@@ -384,5 +382,3 @@ def _pointed(place: Place, error: SearchopsError) -> tuple[Place, SearchopsError
 
 def _shown(node: Node) -> str:
     return "a call" if isinstance(node.value, Call) else shown(node.value)
-
-

@@ -156,9 +156,7 @@ class _Opened(Mapping[str, Any]):
         return len(self.indexes)
 
 
-def read_spec(
-    path_or_text: str | Path, overrides: Mapping[str, Any] | Iterable[str] = (), *, source: str = ""
-) -> Spec:
+def read_spec(path_or_text: str | Path, overrides: Mapping[str, Any] | Iterable[str] = (), *, source: str = "") -> Spec:
     r"""Reads and checks a pipeline file; opens no index, loads no model, touches no network.
 
     Args:
@@ -369,4 +367,3 @@ class _Reading:
         if isinstance(value, FromEnvironment) and any(part in told for part in value.secrets):
             self.problems.add(node.place, f"{value!r} would be written into records", "it where a stage shows it",
                               "Use vars and --set for what is no secret.")  # fmt: skip
-

@@ -19,7 +19,7 @@ from searchops.spec.forms import Called, Named, chain, to_yaml
 from searchops.spec.signatures import DEFAULT_FUSION, arguments_of, signature_of
 from searchops.spec.variables import FromEnvironment
 
-__all__ = ["dump", "to_nodes", "to_text"]
+__all__ = ["agent_node", "dump", "to_nodes", "to_text"]
 
 _COMPONENTS: Final = ("scorer", "splitter", "model")
 
@@ -58,6 +58,15 @@ def to_text(pipeline: pt.Transformer, indexes: Mapping[str, Any] | None = None) 
     return chain(to_nodes(pipeline, indexes))
 
 
+def agent_node(agent: Any, indexes: Mapping[str, Any] | None = None) -> Any:
+    """An agent as the data of a file: what stands under `agent`, with its model and limits.
+
+    Raises:
+        SpecError: The agent, its model or a value has no form in files; the text names it.
+    """
+    return _Writing(indexes or {}).agent(agent)
+
+
 def dump(
     pipeline: pt.Transformer | Mapping[str, pt.Transformer],
     *,
@@ -66,10 +75,10 @@ def dump(
     measures: Sequence[str] = (),
     record: str | None = None,
 ) -> str:
-    """A pipeline, or several by name, as a pipeline file that reads back as the same.
+    """A pipeline or an agent, or several by name, as a pipeline file that reads back as the same.
 
     Args:
-        pipeline: Made of registered stages.
+        pipeline: Made of registered stages; or an agent.
         indexes: The indexes by name; those that are missing are named after their engine.
         collection: What is searched.
         measures: What is measured.
@@ -89,8 +98,13 @@ def dump(
         <BLANKLINE>
     """
     writing = _Writing(indexes or {})
-    if isinstance(pipeline, Mapping):
-        stages: dict[str, Any] = {"pipelines": {name: writing.stages(each) for name, each in pipeline.items()}}
+    systems = list(pipeline.values()) if isinstance(pipeline, Mapping) else [pipeline]
+    stages: dict[str, Any]
+    if any(registry.name_of("agent", type(system)) for system in systems):
+        stages = {"agent": [writing.agent(system) for system in systems]}
+        stages |= {"names": list(pipeline)} if isinstance(pipeline, Mapping) else {}
+    elif isinstance(pipeline, Mapping):
+        stages = {"pipelines": {name: writing.stages(each) for name, each in pipeline.items()}}
     else:
         stages = {"pipeline": writing.stages(pipeline)}
     described = {name: writing.index(engine) for name, engine in writing.indexes.items()}
@@ -117,6 +131,12 @@ class _Writing:
         if method not in (None, DEFAULT_FUSION):
             arguments = {"method": method, **arguments}
         return self.call(name or "fuse", arguments, signature_of(type(stage)))
+
+    def agent(self, agent: Any) -> Any:
+        name = registry.name_of("agent", type(agent))
+        if name is None:
+            raise SpecError("agents alone, or pipelines alone, are needed", repr(agent)[:200], where="dump")
+        return self.call(name, self.arguments(agent), signature_of(type(agent)))
 
     def arguments(self, thing: Any) -> dict[str, Any]:
         signature = signature_of(type(thing))

@@ -7,9 +7,8 @@ import pickle
 from dataclasses import replace
 
 import pandas as pd
-import pytest
 import pyterrier as pt
-from tests.agent_scripts import AGENTS, always, call, fruitless, made, searching
+import pytest
 
 from searchops.agents import Budget, Funnel
 from searchops.errors import DataError, FrameError, SpecError
@@ -19,6 +18,7 @@ from searchops.primitives import Extract, Rerank, Retrieve
 from searchops.recorder import record
 from searchops.records import Run
 from searchops.scorers.lexical import Lexical
+from tests.agent_scripts import AGENTS, always, call, fruitless, made, searching
 
 QUESTION = "Where does the Baikal seal live?"
 
@@ -88,7 +88,7 @@ def test_only_extraction_adds_to_the_ledger(kind, tiny_index, topics):
     assert outcome.ledger == []
     assert "no evidence was extracted" in model.requests[-1].messages[1].content
     found = made(kind, tiny_index, [*searching(kind, "Baikal seal"), "x"]).ask(QUESTION)
-    assert found.ledger[0].text in ("The Baikal seal lives only in Lake Baikal. ", "The Baikal seal lives only in Lake Baikal.")
+    assert found.ledger[0].text.strip() == "The Baikal seal lives only in Lake Baikal."
     assert {item.passage_id.rpartition("%p")[0] for item in found.ledger} == {item.docno for item in found.ledger}
 
 
@@ -305,10 +305,41 @@ def test_a_record_that_goes_on_does_not_ask_again(kind, tiny_index, tmp_path):
     assert late.n_asked == 1
     pd.testing.assert_frame_equal(second.head(3), first)
     assert Run.open(folder).answers["qid"].tolist() == ["0", "1", "2", "3"]
+    with record(folder, mode="resume"), pytest.raises(DataError, match="one question a qid is needed in a record"):
+        made(kind, tiny_index, late)(questions.assign(query="Another question?"))
+
+
+@pytest.mark.parametrize("n_parallel", [1, 2])
+def test_an_interrupt_leaves_the_finished_questions_and_the_run_goes_on_behind_them(
+    kind, tiny_index, tmp_path, n_parallel
+):
+    class Interrupting(Answering):
+        armed = True
+
+        def complete(self, messages, **settings):
+            if self.armed and "lake 2" in messages[1].content:
+                raise KeyboardInterrupt
+            return super().complete(messages, **settings)
+
+    questions = pd.DataFrame([{"qid": str(n), "query": f"Where is lake {n}?"} for n in range(4)])
+    folder, model = tmp_path / "run", Interrupting()
+    with pytest.raises(KeyboardInterrupt), record(folder):
+        made(kind, tiny_index, model, n_parallel=n_parallel)(questions)
+    left = Run.open(folder)
+    assert left.meta["status"] == "interrupted"
+    assert "2" not in {str(line["qid"]) for line in left.iter_answers()}
+    model.armed = False
+    with record(folder, mode="resume"):
+        answers = made(kind, tiny_index, model, n_parallel=n_parallel)(questions)
+    assert model.n_asked == 4
+    assert answers["qanswer"].tolist() == [f"About: Where is lake {n}?" for n in range(4)]
+    assert sorted(Run.open(folder).answers["qid"]) == ["0", "1", "2", "3"]
 
 
 def test_questions_side_by_side_give_the_rows_that_they_give_one_by_one(kind, tiny_index):
-    questions = pd.DataFrame([{"qid": str(n), "query": q} for n, q in enumerate(["lake", "river", "seal", "Cairo", "Nile"])])
+    questions = pd.DataFrame(
+        [{"qid": str(n), "query": q} for n, q in enumerate(["lake", "river", "seal", "Cairo", "Nile"])]
+    )
 
     def policy(request):
         n = sum(message.role == "assistant" for message in request.messages)

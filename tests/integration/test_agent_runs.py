@@ -78,7 +78,9 @@ def folder(tiny_collection, tmp_path_factory):
     for name, frame in (("corpus", tiny_collection.documents), ("topics", tiny_collection.topics),
                         ("evidence", tiny_collection.evidence)):  # fmt: skip
         frame.to_json(folder / f"{name}.jsonl", orient="records", lines=True, force_ascii=False)
-    lines = [f"{row.qid} 0 {row.docno} {row.label}\n" for row in tiny_collection.qrels.itertuples() if " " not in row.docno]
+    lines = [
+        f"{row.qid} 0 {row.docno} {row.label}\n" for row in tiny_collection.qrels.itertuples() if " " not in row.docno
+    ]
     (folder / "qrels.txt").write_text("".join(lines), encoding="utf-8")
     return folder
 
@@ -89,7 +91,9 @@ def file(folder, **more):
 
 
 def test_a_file_of_agents_runs_measures_and_goes_on(folder, tmp_path):
-    text = file(folder, budget="{decisions: 30}", measures="[R@100, Retrieved, Available, Delivered, Delivered/Available]")
+    text = file(
+        folder, budget="{decisions: 30}", measures="[R@100, Retrieved, Available, Delivered, Delivered/Available]"
+    )
     spec = read_spec(text, source="agents.yaml")
     result = run_spec(spec, tmp_path / "run")
     assert list(result.names) == ["query", "tool", "program"]
@@ -192,7 +196,9 @@ def test_a_question_that_breaks_costs_no_other_and_is_tried_again(folder, tmp_pa
 
 def test_parallel_tool_calls_and_usage_come_through_a_real_client(tiny_index):
     script = [
-        loopback.calls(("search", '{"query": "Baikal seal"}'), ("search", '{"query": "Nile"}'), usage=loopback.usage(90, 9, 40)),
+        loopback.calls(
+            ("search", '{"query": "Baikal seal"}'), ("search", '{"query": "Nile"}'), usage=loopback.usage(90, 9, 40)
+        ),
         loopback.calls(("search", '{"query": ')),
         loopback.limited("0"),
         loopback.says("In Lake Baikal.", usage=loopback.usage(200, 20, 100, 5)),
@@ -201,7 +207,12 @@ def test_parallel_tool_calls_and_usage_come_through_a_real_client(tiny_index):
         model = OpenAIModel(loopback.MODEL, server.url, api_key_env=None, backoff_s=0.01)
         with record() as run:
             outcome = QueryAgent(model, tiny_index, budget=Budget(decisions=5)).ask("Where does the Baikal seal live?")
-    assert (outcome.answer, outcome.stop_reason, outcome.decisions, outcome.repairs) == ("In Lake Baikal.", "answered", 2, 1)
+    assert (outcome.answer, outcome.stop_reason, outcome.decisions, outcome.repairs) == (
+        "In Lake Baikal.",
+        "answered",
+        2,
+        1,
+    )
     assert outcome.spent.final_step_tokens == 220
     assert outcome.spent.cached_tokens == 140
     assert outcome.spent.source == "provider"
@@ -217,8 +228,11 @@ def command(*arguments, cache):
 
 def test_ask_gives_evidence_without_a_model_and_says_that_it_is_no_answer(folder, tmp_path):
     out = tmp_path / "run"
-    done = command("ask", "Where does the Baikal seal live?", "--agent", "program", "--collection", folder, "--out", out,
-                   cache=tmp_path / "cache")  # fmt: skip
+    done = command("ask", "Where does the Baikal seal live?", "--agent", "program", "--collection", folder,
+                   "--out", out, cache=tmp_path / "cache")  # fmt: skip
+    why = command("why", out, "1", "seals:0-43", cache=tmp_path / "cache")
+    assert "observation" in why.stdout
+    assert "An observation showed it." in why.stdout
     assert done.returncode == 0, done.stderr
     assert "Evidence, not an answer" in done.stdout
     assert "The Baikal seal lives only in Lake Baikal." in done.stdout

@@ -41,7 +41,12 @@ def searchops(line, folder):
     code = "from searchops.cli import main; main()"
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 

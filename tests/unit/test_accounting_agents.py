@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from searchops import recorder
-from searchops.accounting import delivery, funnel, lives, shown_parts
+from searchops.accounting import delivery, funnel, lives, shown_parts, why
 from searchops.metrics import evidence_values
 from searchops.recorder import ScoredPassage, record
 from searchops.records import Event
@@ -195,6 +195,27 @@ def test_delivered_characters_are_those_the_observations_showed():
     assert frame.values.tolist() == [["a", 0, 10], ["b", 3, 8]]
     values = evidence_values(run, pd.DataFrame([label(0, 10)]), ["DeliveredCharacters"])
     assert values["value"].tolist() == [15.0]
+
+
+@pytest.mark.parametrize("unit", ["call", "decision"])
+def test_a_label_s_way_tells_calls_and_observations_and_where_it_was_lost(unit):
+    def play(question):
+        question.stage("retrieve", 0, 0, docs("x"))
+        search(question, 1, 0, 0, [["a", 0, 0, 10]])
+
+    run = recorded(play, unit)
+    shown = why(run, "1", "a:0-10")
+    place = "1/0" if unit == "call" else "1"
+    assert shown[["stage", "label", "side", "present"]].values.tolist() == [
+        ["1/0", "retrieve k=9", "out", 1.0],
+        ["1/0", "extract k=9", "in", 1.0],
+        ["1/0", "extract k=9", "out", 1.0],
+        [place, "observation", "out", 1.0],
+    ]
+    assert shown.attrs["lost_at"] == ""
+    lost = why(run, "1", "a:10-20")
+    assert lost["present"].tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert lost.attrs["lost_at"] == "extract k=9"
 
 
 @pytest.mark.parametrize("unit", ["call", "decision"])

@@ -10,10 +10,13 @@ import pytest
 from ruamel.yaml import YAML
 
 from searchops.agents import Budget, Funnel, ProgramAgent, QueryAgent, ToolAgent
+from searchops.agents.keyword import KeywordPolicy
 from searchops.cells import Limits
 from searchops.errors import SpecError
 from searchops.models import OpenAIModel
-from searchops.spec import json_schema, read_spec
+from searchops.primitives import Retrieve
+from searchops.scorers.lexical import Lexical
+from searchops.spec import dump, json_schema, read_spec
 
 
 def spec(*lines):
@@ -84,10 +87,35 @@ def test_what_is_wrong_is_told_with_its_place(lines, error):
     assert error in str(caught.value)
 
 
-def test_a_secret_of_the_environment_cannot_come_into_a_record(monkeypatch):
+def test_a_secret_of_the_environment_cannot_come_into_a_record(monkeypatch, tiny_index):
     monkeypatch.setenv("SO_SECRET", "sk-not-to-be-told")
-    with pytest.raises(SpecError, match="would be written into records"):
-        spec("agent: query", "model: {openai: '${env.SO_SECRET}'}")
+    (agent,) = built(tiny_index, "agent: query", "model: {openai: '${env.SO_SECRET}'}").values()
+    assert agent.model.model == "sk-not-to-be-told"
+    assert "sk-" not in repr(agent)
+    assert "${env.SO_SECRET}" in agent.record_name
+
+
+@pytest.mark.parametrize("n_parallel", [1, 3])
+def test_a_dump_of_agents_reads_back_as_the_same(n_parallel, tiny_index):
+    model = OpenAIModel("m", "http://127.0.0.1:1/v1", api_key_env=None)
+    agents = {
+        "one": QueryAgent(model, tiny_index, where="year > 2012", budget=Budget(decisions=3)),
+        "two": ProgramAgent(model, tiny_index, limits=Limits(calls=3), n_parallel=n_parallel),
+        "three": ToolAgent(model, tiny_index, funnel=Funnel(retrieve=3), extract_scorer=Lexical(k1=1.2)),
+    }
+    read = read_spec(dump(agents, indexes={"main": tiny_index}, collection="pydocs"))
+    assert read.build(lambda wanted: tiny_index) == agents
+    assert read_spec(dump(agents["one"], indexes={"main": tiny_index})).build(lambda wanted: tiny_index) == {
+        "query": agents["one"]
+    }
+    with pytest.raises(SpecError, match="agents alone, or pipelines alone"):
+        dump({**agents, "four": Retrieve(tiny_index)})
+
+
+def test_the_one_value_of_an_agent_is_its_model(tiny_index):
+    agents = built(tiny_index, "agent: [query, {tool: keyword}]", "model: {openai: m}")
+    assert isinstance(agents["query"].model, OpenAIModel)
+    assert agents["tool"].model == KeywordPolicy()
 
 
 @pytest.mark.parametrize(

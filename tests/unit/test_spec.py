@@ -18,6 +18,11 @@ from searchops.scorers.encoder import Encoder
 from searchops.scorers.lexical import Lexical
 from searchops.scorers.statistics import Analyzer
 from searchops.spec import IndexSpec, PlannedIndex, SpecErrors, build_pipeline, dump, read_spec, to_nodes, to_text
+from searchops.spec.agents import build_agent
+from searchops.spec.build import Building
+from searchops.spec.nodes import as_node
+from searchops.spec.problems import Problems
+from searchops.spec.writing import agent_node
 from searchops.splitting import Given, Sentences, Words
 
 BM25, MINILM = PlannedIndex("bm25"), PlannedIndex("minilm")
@@ -148,7 +153,11 @@ def test_every_shipped_file_is_read_says_what_it_shows_and_is_read_back_from_its
     assert spec.collection == "pydocs"
     assert spec.record == f"runs/{file.stem}"
     engines = {name: PlannedIndex(name) for name in spec.indexes}
-    for pipeline in planned(spec).values():
+    for name, pipeline in planned(spec).items():
+        if name in spec.agents:
+            node = as_node(agent_node(pipeline, engines))
+            assert build_agent(Building(Problems(), engines), node, {}) == pipeline
+            continue
         assert build_pipeline(to_nodes(pipeline, engines), engines) == pipeline
         assert build_pipeline(to_text(pipeline, engines), engines) == pipeline
 
