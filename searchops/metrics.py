@@ -14,7 +14,7 @@ import pandas as pd
 from ir_measures import Measure
 from ir_measures.measures import ParamInfo, register, registry
 
-from searchops.accounting import Life, lives, shown_parts
+from searchops.accounting import Life, answered_tasks, lives, shown_parts
 from searchops.errors import SpecError, did_you_mean, sentence
 from searchops.records import HasRun, Run, as_run
 
@@ -31,12 +31,19 @@ class Task(NamedTuple):
         ends: Its final passages (start, end, …), in one frame; none where it put out no passage.
         stages: Its stage events.
         overlap: Share of a label that must be covered.
+        is_agents: An agent answered it: its observations are what was read, also where there was none.
     """
 
     lives: Sequence[Life]
     ends: Sequence[pd.DataFrame]
     stages: pd.DataFrame
     overlap: float = 1.0
+    is_agents: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether passages can have been available or delivered at all."""
+        return self.is_agents or bool(self.stages["kind"].isin(READERS).any())
 
 
 class EvidenceMeasure(Measure):
@@ -52,7 +59,7 @@ class EvidenceMeasure(Measure):
 
     def value(self, task: Task) -> float:
         """One task's value; NaN where it has none."""
-        if not task.lives or (self.needs_passages and not task.stages["kind"].isin(READERS).any()):
+        if not task.lives or (self.needs_passages and not task.reads):
             return NAN
         return type(self).compute(task, **self.params)
 
@@ -234,7 +241,11 @@ def evidence_values(
     if any(repr(m) == "DeliveredCharacters" for m in parsed):
         ends = shown_parts(read, pipeline) or _final_rows(read, events)
     none = events.iloc[:0]
-    tasks = {qid: Task(labels, ends.get(qid, ()), stages_of.get(qid, none), overlap) for qid, labels in found.items()}
+    agents = answered_tasks(read, pipeline)
+    tasks = {
+        qid: Task(labels, ends.get(qid, ()), stages_of.get(qid, none), overlap, qid in agents)
+        for qid, labels in found.items()
+    }
     rows = [
         {"qid": qid, "measure": repr(measure), "value": measure.value(task)}
         for qid, task in tasks.items()

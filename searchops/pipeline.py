@@ -170,12 +170,13 @@ Primitive.composition = Pipeline
 @contextmanager
 def without_help_pages() -> Iterator[None]:
     """PyTerrier looks up a help page on the web for each stage it draws; in this block it does not."""
-    known = pt.documentation._cached_objects_inv
-    pt.documentation._cached_objects_inv = known or {}
+    documentation: Any = pt.documentation
+    known = documentation._cached_objects_inv
+    documentation._cached_objects_inv = known or {}
     try:
         yield
     finally:
-        pt.documentation._cached_objects_inv = known
+        documentation._cached_objects_inv = known
 
 
 def _engine_of(stage: pt.Transformer, before: Any | None = None) -> Any | None:

@@ -4,7 +4,7 @@ Reads records and evidence labels; runs nothing. Source: PSA, 2.1 and B.2 (avail
 immediate, recovered, never), in the terms of this project's stages.
 """
 
-from searchops.accounting.agents import shown_parts
+from searchops.accounting.agents import answered_tasks, shown_parts
 from searchops.accounting.following import lives
 from searchops.accounting.life import IMMEDIATE, NEVER, NOT_RETRIEVED, RECOVERED, UNAVAILABLE, Life
 from searchops.accounting.tables import delivery, funnel
@@ -17,6 +17,7 @@ __all__ = [
     "RECOVERED",
     "UNAVAILABLE",
     "Life",
+    "answered_tasks",
     "delivery",
     "funnel",
     "lives",

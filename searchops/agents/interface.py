@@ -45,7 +45,7 @@ class Observation:
         shown: The parts of documents whose text stands in it.
         referenced: Ids of documents and passages that stand in it.
         failed: Whether the call failed; the text says why.
-        event: What of the record the call was, for cells: their status.
+        status: How a cell ended; "" for other calls.
     """
 
     text: str

@@ -186,7 +186,10 @@ def _queries_of(name: str, arguments: dict[str, Any]) -> list[str]:
     if name in ("search", "retrieve"):
         return [str(arguments.get("query", ""))]
     found = _LOOK.search(str(arguments.get("code", "")))
-    return [str(query) for query in ast.literal_eval(found[1])] if found else []
+    try:
+        return [str(query) for query in ast.literal_eval(found[1])] if found else []
+    except (ValueError, SyntaxError):  # a cell of somebody else's
+        return []
 
 
 def _next_stage(last: _Turn, place: int) -> list[tuple[str, dict[str, Any]]]:

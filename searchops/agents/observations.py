@@ -113,12 +113,10 @@ def shown_in(rows: Sequence[Record], text: str) -> tuple[Shown, ...]:
     """The parts of known passages that stand in a text that a program wrote; each passage once."""
     told = squeezed(text)
     found: dict[str, Shown] = {}
-    for row in rows:
-        if "passage_id" not in row or row["passage_id"] in found:
-            continue
+    for key, row in {row["passage_id"]: row for row in rows if "passage_id" in row}.items():
         part = _shown(row, told)
         if part is not None:
-            found[str(row["passage_id"])] = part
+            found[str(key)] = part
     return tuple(found.values())
 
 
@@ -129,7 +127,7 @@ def _shown(row: Record, told: str) -> Shown | None:
     length = _longest_start(text, told)
     if length:
         return Shown(docno, number, start, start + length)
-    at = text.find(quote) if quote else -1
+    at = text.find(quote) if quote and quote != text else -1
     if at >= 0 and squeezed(quote) in told:
         return Shown(docno, number, start + at, start + at + len(quote))
     return None
@@ -137,13 +135,11 @@ def _shown(row: Record, told: str) -> Shown | None:
 
 def _longest_start(text: str, told: str) -> int:
     """How many characters of a passage, from its first, stand in a squeezed text."""
-    whole = squeezed(text)
-    if not whole:
+    head = squeezed(text[:_LEAST])
+    if not head or head not in told:
         return 0
-    if whole in told:
+    if len(text) <= _LEAST or squeezed(text) in told:
         return len(text)
-    if squeezed(text[:_LEAST]) not in told or len(text) <= _LEAST:
-        return 0
     low, high = _LEAST, len(text)
     while high - low > 1:
         middle = (low + high) // 2

@@ -84,11 +84,9 @@ class CandidateColumns:
         """Adds documents or passages; side 0 is in, 1 is out."""
         n = len(rows)
         columns = self._checked(rows)
-        for column, values in zip((self.docno, self.score, self.rank), columns[:3], strict=True):
+        kept: list[list[Any]] = [self.docno, self.score, self.rank, self.passage, self.start, self.end]
+        for column, values in zip(kept, columns, strict=False):  # documents have the first three
             column.extend(values)
-        if len(columns) > 3:
-            for column, values in zip((self.passage, self.start, self.end), columns[3:], strict=True):
-                column.extend(values)
         self.runs.append((event, side, n))
         self._pad()
 

@@ -235,7 +235,8 @@ class Recorder:
             events = [pair[0] for pair in self._tables] or [event_schema().empty_table()]
             candidates = [pair[1] for pair in self._tables] or [candidate_schema().empty_table()]
             told = list(self._trajectories.decisions), list(self._trajectories.answers)
-            return Run(pa.concat_tables(events), pa.concat_tables(candidates), dict(self.meta), told=told)
+            meta = {**self.meta, "pipelines": dict(self._pipelines)}
+            return Run(pa.concat_tables(events), pa.concat_tables(candidates), meta, told=told)
 
     def close(self, *, status: str, error: str = "") -> None:
         """Writes what is left and how the run ended."""

@@ -434,3 +434,38 @@ def test_every_call_asks_with_temperature_0_and_4096_tokens(kind, tiny_index, to
     AGENTS[kind](model, tiny_index, budget=Budget(decisions=2))(topics)
     assert [(r.temperature, r.max_tokens) for r in model.requests] == [(0.0, 4096)] * 3
     assert pickle.loads(pickle.dumps(replace(Budget(), decisions=3))) == Budget(decisions=3)
+
+
+def test_calls_without_ids_of_their_own_are_given_some(kind, tiny_index, topics):
+    turn = [replace(fruitless(kind)[0], id=""), replace(fruitless(kind)[0], id="")]
+    model = ScriptedModel([turn, "done"])
+    made(kind, tiny_index, model)(topics)
+    assistant, *answers = model.requests[1].messages[2:]
+    ids = [each.id for each in assistant.tool_calls]
+    assert len(set(ids)) == 2
+    assert [message.tool_call_id for message in answers] == ids
+
+
+def test_costs_in_money_add_up_and_are_unknown_where_no_call_had_a_price(kind, tiny_index):
+    turn = tuple(fruitless(kind))
+    priced = [Reply(tool_calls=turn, cost_usd=0.25), Reply("done", cost_usd=0.5)]
+    assert made(kind, tiny_index, priced).ask("q").spent.cost_usd == 0.75
+    assert made(kind, tiny_index, [Reply(tool_calls=turn), "done"]).ask("q").spent.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"model": "gpt"}, "a chat model is needed"),
+        ({"index": "path"}, "an index is needed"),
+        ({"scorer": "lexical"}, "a scorer is needed"),
+        ({"n_parallel": 0}, "n_parallel must be a whole number"),
+    ],
+)
+def test_an_agent_refuses_what_it_cannot_work_with(kind, tiny_index, arguments, words):
+    with pytest.raises(FrameError, match=words):
+        AGENTS[kind](**{"model": ScriptedModel([]), "index": tiny_index, **arguments})
+
+
+def test_the_label_names_the_interface(kind, tiny_index):
+    assert made(kind, tiny_index, []).label() == f"{kind} agent"

@@ -106,7 +106,7 @@ def test_a_file_of_agents_runs_measures_and_goes_on(folder, tmp_path):
         assert values[name, "decisions", "1"] >= 2
     assert values["tool", "decisions", "1"] > values["program", "decisions", "1"]
     assert not result.failed
-    assert (tmp_path / "run" / "run-query.trec").read_text().startswith("1 Q0 ")
+    assert (tmp_path / "run" / "run-0-query.trec").read_text().startswith("1 Q0 ")
     assert run_spec(spec, tmp_path / "run").reused
     page = write_report(tmp_path / "run").read_text(encoding="utf-8")
     assert "observation" in page

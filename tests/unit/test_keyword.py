@@ -315,6 +315,8 @@ def test_calls_of_others_in_the_conversation_do_not_break_it():
     messages = told([("search", {"query": "x"}), ("run_program", {"code": "1 + 1"})], ["[a%p0] A\n  Film.", "2"])
     messages[2] = Message("assistant", None, (*messages[2].tool_calls, ToolCall("c9", "search", "{not json")))
     messages.append(Message("tool", "error", tool_call_id="c9"))
+    cell = json.dumps({"code": "look([x for x in y])"})
+    messages[2] = Message("assistant", None, (*messages[2].tool_calls, ToolCall("c8", "run_program", cell)))
     messages[2] = Message("assistant", None, (*messages[2].tool_calls, ToolCall("c10", "search", "[1]")))
     assert KeywordPolicy().complete(messages, tools=QUERY_TOOLS).tool_calls
 

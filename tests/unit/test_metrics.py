@@ -141,6 +141,16 @@ def test_a_task_where_nothing_was_available_has_no_share_delivered_of_it(run):
     assert [qid for qid, value in found.items() if math.isnan(value)] == ["unseen"]
 
 
+def test_a_pipeline_that_reads_no_passages_delivers_none_and_loses_none():
+    recorder = Recorder(None, "new", {})
+    first = recorder.add(event("whole", "0", "retrieve"), docs("a"))
+    recorder.add(event("whole", "1", "rerank", parent=first), docs("a"))
+    at_rerank = EvidenceRecall(stage="rerank")
+    found = {measure: tasks["whole"] for measure, tasks in values_of(recorder, [*EVIDENCE, at_rerank]).items()}
+    assert {measure for measure, value in found.items() if not math.isnan(value)} == {Retrieved, at_rerank}
+    assert found[Retrieved] == found[at_rerank] == 0.5
+
+
 # -- recall at a named stage -------------------------------------------------------------------
 
 
