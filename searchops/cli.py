@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from searchops import __version__
 from searchops.errors import DataError, FrameError, SearchopsError, SpecError
 
 WIDTH = 100
@@ -197,7 +197,7 @@ def ask(
 
 def _show_version(asked: bool) -> None:
     if asked:
-        print("searchops", version("searchops"))
+        print("searchops", __version__)
         raise typer.Exit
 
 
@@ -216,10 +216,13 @@ def main() -> NoReturn:
         # Half a surrogate pair out of somebody's data must not stop a message.
         getattr(stream, "reconfigure", dict)(errors="backslashreplace")
     try:
-        code = int(app(standalone_mode=False) or 0)
+        _invoke()
         sys.stdout.flush()
+        code = 0
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else 1
+    except typer.Exit as done:
+        code = done.exit_code
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:
@@ -237,6 +240,15 @@ def main() -> NoReturn:
     if code == INTERRUPTED:
         print("interrupted; the same command goes on where it stopped", file=sys.stderr)
     sys.exit(code)
+
+
+def _invoke() -> None:
+    if "_SEARCHOPS_COMPLETE" in os.environ:
+        app()  # the shell asks for completions
+    # Not app(): it makes an exit code of its own out of a closed pipe.
+    command = typer.main.get_command(app)
+    with command.make_context("searchops", sys.argv[1:]) as context:
+        command.invoke(context)
 
 
 def _usage_error(error: Exception) -> int:

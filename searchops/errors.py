@@ -79,7 +79,7 @@ class BudgetExceeded(SearchopsError):  # noqa: N818 - it ends a run, it is not a
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as a question, or the names there are.
+    """The nearest known name as a question, or the names there are; nothing where none is known.
 
     Example:
         >>> did_you_mean("batch_sise", ["k", "batch_size"])
@@ -88,6 +88,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         'known: batch_size, k'
     """
     names = sorted(map(str, known))
+    if not names:
+        return ""
     close = get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)
 

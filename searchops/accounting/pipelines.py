@@ -53,8 +53,8 @@ def _lost_at(life: Life, runs: Sequence[Sequence[Stage]], there: Any) -> str:
         last = alive[-1] if alive else -1
         if last + 1 < len(top) and last > furthest[0]:
             furthest = (last, top[last + 1].label)
-        elif not alive and furthest[0] < 0 and life.retrieved:
-            furthest = (-1, top[0].label if top else NOT_RETRIEVED)
+        elif not alive and furthest[0] < 0 and top and (life.retrieved or there(top[0].event, "in")):
+            furthest = (-1, top[0].label)
         elif alive and last + 1 == len(top):
             # It reached the end, but no extract stage read it: nothing was delivered as evidence.
             furthest = max(furthest, (last, "no extract stage"))
@@ -67,7 +67,8 @@ def _runs(stages: Sequence[Stage]) -> list[list[Stage]]:
     place = math.inf
     for stage in stages:
         number = int(stage.stage.split(".")[0])
-        if number < place or not runs:
+        # A stage's branches come before it: behind a stage, its number can only stand in a new run.
+        if number < place or (number == place and runs[-1][-1].top):
             runs.append([])
         place = number
         runs[-1].append(stage)

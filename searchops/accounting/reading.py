@@ -53,6 +53,17 @@ def stages_of(events: pd.DataFrame) -> list[Stage]:
     return [Stage(*row) for row in values]
 
 
+def query_events(run: Run, events: pd.DataFrame) -> set[int]:
+    """Events that put out rows of which none is a candidate: queries, written anew."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = run.candidate_table
+    out = pc.equal(table.column("side").cast(pa.string()), "out")
+    with_candidates = set(pc.unique(table.filter(out).column("event")).to_pylist())
+    return {int(event) for event in events.loc[events["n_out"] > 0, "event"]} - with_candidates
+
+
 def pipeline_events(run: Run, pipeline: int | None) -> pd.DataFrame:
     """The events of one pipeline; None is the only one there is.
 

@@ -11,7 +11,7 @@ import pandas as pd
 from searchops.accounting.agents import OBSERVATION, answered_tasks, shown_parts
 from searchops.accounting.following import lives
 from searchops.accounting.life import Life
-from searchops.accounting.reading import pipeline_events
+from searchops.accounting.reading import pipeline_events, query_events
 from searchops.records import HasRun, Run, as_run
 
 _LABEL: Final = ("qid", "docno", "start", "end", "text")
@@ -117,10 +117,13 @@ def funnel(
             outside[stage] += 1
     agent = bool(answered_tasks(read, pipeline))
     # An agent puts lists together as it likes, so a stage of its own that read several has no one parent.
-    first = (events["kind"] == "retrieve") if agent else (events["parent"] < 0)
+    queries = query_events(read, events)
+    first = (events["kind"] == "retrieve") if agent else (events["parent"] < 0) | events["parent"].isin(queries)
     makes = set(map(str, events["stage"][first]))
+    passes = {stage_of[event] for event in queries}
     table["labels_in"] = [len(found) if s in makes else inside[s] for s in table["stage"]]
-    table["labels_out"] = [outside[s] for s in table["stage"]]
+    # A stage that puts out queries has no candidates to lose: labels are as much ahead of it as behind it.
+    table["labels_out"] = [len(found) if s in passes else outside[s] for s in table["stage"]]
     table["lost"] = table["labels_in"] - table["labels_out"]
     if not agent:
         return table

@@ -9,7 +9,7 @@ from searchops import recorder
 from searchops.cells.limits import Limits
 from searchops.cells.prelude import Fields
 from searchops.cells.session import LimitTripped, Refused
-from searchops.errors import BudgetExceeded, SearchopsError
+from searchops.errors import BudgetExceeded, FrameError, SpecError, ToolError
 from searchops.frames import Record
 from searchops.substrate import Found, Marks, Substrate
 from searchops.workspace import candidate_id
@@ -68,7 +68,8 @@ class Operations:
                 return _ANSWERS[name](self, *arguments)
         except BudgetExceeded:
             raise
-        except SearchopsError as error:
+        # What the cell did wrong is its observation; a damaged index is not, and ends the question.
+        except (ToolError, SpecError, FrameError) as error:
             raise Refused(str(error)) from error
 
     def retrieve(self, query: Any, k: Any) -> list[list[Any]]:

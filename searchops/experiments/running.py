@@ -104,6 +104,11 @@ def run_spec(
     with record(folder, mode=mode, **meta) as run:
         _write_inputs(folder, collection)
         run.meta["names"] = {str(run.pipeline_number(_identity(system))): name for name, system in systems.items()}
+        run.meta["stages"] = {
+            str(run.pipeline_number(repr(system))): len(system)
+            for system in systems.values()
+            if isinstance(system, Pipeline)
+        }
         done = done_tasks(run.run())
         groups = frame_to_groups(collection.topics, where="topics")
         for name, system in systems.items():
@@ -114,7 +119,7 @@ def run_spec(
             left = [group for group in groups if (number, group.qid) not in done]
             batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
             for place, batch in enumerate(progress(batches, name) if progress else batches):
-                _run_batch(run, system, batch, first=place == 0)
+                _run_batch(run, system, batch, first=place == 0 and len(left) == len(groups))
     return _result(folder, collection, measures)
 
 

@@ -169,3 +169,43 @@ def test_an_empty_run_has_no_rows():
 def test_a_path_without_a_run_is_a_clear_error(tmp_path):
     with pytest.raises(DataError, match=r"run's folder"):
         delivery(tmp_path / "nothing", LABELS)
+
+
+def test_a_query_written_anew_has_no_labels_to_lose():
+    recorder = Recorder(None, "new", {})
+    written = recorder.add(event("1", "0", "rewrite"), [{"qid": "1", "query": "anew"}])
+    first = recorder.add(event("1", "1", "retrieve", parent=written), docs("a", "b"))
+    kept = [passage("a", 0, 0, 10)]
+    recorder.add(event("1", "2", "extract", parent=first), kept, scored=scored("a", (0, 10), (10, 20)))
+    table = funnel(recorder, LABELS)
+    assert table[["labels_in", "labels_out", "lost"]].values.tolist() == [[5, 5, 0], [5, 3, 2], [3, 1, 2]]
+
+
+def test_a_funnel_with_branches_stands_in_the_order_of_its_stages():
+    recorder = Recorder(None, "new", {})
+    recorder.add(event("1", "0.0.0", "retrieve"), docs("a"))
+    recorder.add(event("1", "0.1.0", "retrieve"), docs("b"))
+    top = recorder.add(event("1", "0", "fuse"), docs("a", "b"))
+    recorder.add(event("1", "1", "dedupe", parent=top), docs("a", "b"))
+    table = funnel(recorder, LABELS)
+    assert table["stage"].tolist() == ["0", "0.0.0", "0.1.0", "1"]
+    assert table["labels_out"].tolist() == [3, 2, 1, 3]
+
+
+def test_runs_of_a_single_stage_are_runs_of_their_own():
+    recorder = Recorder(None, "new", {})
+    for kept in ([passage("a", 0, 0, 10)], []):
+        recorder.add(event("1", "0", "extract"), kept, scored=scored("a", (0, 10), (10, 20)))
+    table = delivery(recorder, LABELS).set_index("text")
+    assert table.loc["kept", ["delivered", "outcome"]].tolist() == [True, "immediate"]
+
+
+def test_a_label_among_the_rows_given_is_lost_at_the_first_stage_that_drops_it():
+    recorder = Recorder(None, "new", {})
+    first = recorder.add(event("1", "0", "filter"), docs("a"), read=docs("a", "b"))
+    recorder.add(event("1", "1", "extract", parent=first), [], scored=scored("a", (0, 10)))
+    table = delivery(recorder, LABELS).set_index("text")
+    assert table["lost_at"].to_dict() == {
+        "kept": "extract", "not selected": "extract", "filtered": "filter",
+        "reranked away": "not retrieved", "never retrieved": "not retrieved",
+    }  # fmt: skip

@@ -251,6 +251,27 @@ def test_a_pipeline_that_fails_for_every_task_fails_at_once_with_its_own_error(s
     assert not run_spec(spec_of(), tmp_path / "out").failed
 
 
+def test_an_interrupt_while_the_tasks_of_a_failed_batch_run_alone_loses_none(spec_of, tmp_path, monkeypatch):
+    stops = [True]
+
+    class Interrupted(Gate):
+        def process(self, groups):
+            if len(groups) == 1 and stops:
+                raise KeyboardInterrupt
+            return super().process(groups)
+
+    monkeypatch.setitem(registry._tables["stage"].targets, "gate", Interrupted)
+    monkeypatch.setenv("SEARCHOPS_TEST_FAIL_ON", "thing2.")
+    with pytest.raises(KeyboardInterrupt):
+        run_spec(spec_of(ONE_ROW), tmp_path / "out")
+    monkeypatch.delenv("SEARCHOPS_TEST_FAIL_ON")
+    stops.clear()
+    result = run_spec(spec_of(ONE_ROW), tmp_path / "out")
+    assert not result.failed
+    delivered = result.values[result.values["measure"] == "Delivered"]["value"]
+    assert delivered.tolist() == [0.5] * N_TASKS
+
+
 def test_mixed_types_in_a_column_fail_the_tasks_that_meet_them(folder, spec_of, tmp_path):
     documents = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
     documents[5]["n"] = "long"

@@ -32,11 +32,15 @@ def test_every_package_on_disk_is_installed():
 
 def test_files_that_are_no_python_are_installed_too():
     patterns = {line.split("=")[0].strip(): line.split("=")[1] for line in listed_pairs("options.package_data")}
-    for file in (REPO / "searchops").rglob("*"):
-        if file.is_file() and file.suffix not in (".py", ".pyc"):
-            package = ".".join(file.parent.relative_to(REPO).parts)
-            globs = [pattern.strip() for pattern in patterns.get(package, "").split(",")]
-            assert any(file.match(pattern) for pattern in globs if pattern), file
+    installed = {
+        file
+        for package, globs in patterns.items()
+        for glob in globs.split(",")
+        for file in (REPO / package.replace(".", "/")).glob(glob.strip())
+    }
+    others = {f for f in (REPO / "searchops").rglob("*") if f.is_file() and f.suffix not in (".py", ".pyc")}
+    assert others
+    assert others <= installed
 
 
 def test_the_embedded_collection_is_installed():
