@@ -23,6 +23,7 @@ from searchops.accounting import funnel
 from searchops.corpus import Collection
 from searchops.datasets import load
 from searchops.engines.lucene import LuceneIndex
+from searchops.experiments.indexes import opener
 from searchops.metrics import evidence_values
 from searchops.primitives import Extract, Retrieve
 from searchops.recorder import Recorder, record
@@ -49,6 +50,13 @@ GAIN = {"hotpotqa": (0.7578, 0.1431), "2wikimultihopqa": (0.6603, 0.1035)}
 
 MULTI_PASSAGE = {"hotpotqa": 0.930, "2wikimultihopqa": 0.705}
 """Share of documents of more than one sentence: in the others nothing can be lost at extract."""
+
+COMPARED = {
+    "BM25, rerank": (0.9307, 0.8720, 0.6129),
+    "dense": (0.8843, 0.8317, 0.5868),
+    "hybrid, rerank": (0.9497, 0.8720, 0.6129),
+}
+"""Retrieved, Available, Delivered on HotpotQA of other pipelines of pipelines/delivery.yaml."""
 
 
 @pytest.fixture(scope="module", params=sorted(MEASURED))
@@ -119,3 +127,22 @@ def test_the_better_funnel_delivers_five_points_more_on_the_reporting_half(colle
 def test_most_documents_have_several_passages(collection):
     counts = [len(SENTENCE.spans(document)) for document in collection.documents.to_dict("records")]
     assert np.mean(np.array(counts) > 1) == pytest.approx(MULTI_PASSAGE[collection.name], abs=0.002)
+
+
+@pytest.fixture(scope="module")
+def hotpotqa(shared_data: Callable[[str], Path]) -> Collection:
+    return load(str(shared_data("hotpotqa")))
+
+
+@pytest.fixture(scope="module")
+def compared(hotpotqa: Collection) -> dict[str, pt.Transformer]:
+    return read_spec(PIPELINES / "delivery.yaml").build(opener(hotpotqa, progress=False))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*documents are longer")
+@pytest.mark.parametrize(("name", "measured"), sorted(COMPARED.items()))
+def test_dense_and_fused_retrieval_deliver_what_was_measured(name, measured, hotpotqa, compared):
+    means = followed(compared[name], hotpotqa)[0].mean()
+    found = [means[measure] for measure in ("Retrieved", "Available", "Delivered")]
+    assert found == pytest.approx(measured, abs=0.005)
