@@ -5,8 +5,8 @@ meta.json names its sources. REPORTED are the numbers of an independent script f
 ten of them and one sentence of each by lexical score, as means over the questions that have labels. The
 numbers in MEASURED are those of this project's own pipelines, kept so that they cannot drift unseen.
 
-The script took rarity and average length from the sentences, each counted as a document; the pipeline takes
-them from the index, where documents are counted. With the sentences' statistics the numbers are the same.
+The pipeline's lexical score takes document frequencies and average length from the index, where documents are
+counted. With those of the sentences and nothing else changed, its numbers are the script's.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ MULTI_PASSAGE = {"hotpotqa": 0.930, "2wikimultihopqa": 0.705}
 COMPARED = {
     "BM25, rerank": (0.9307, 0.8720, 0.6129),
     "dense": (0.8843, 0.8317, 0.5868),
+    "hybrid": (0.9497, 0.8953, 0.6291),
     "hybrid, rerank": (0.9497, 0.8720, 0.6129),
 }
 """Retrieved, Available, Delivered on HotpotQA of other pipelines of pipelines/delivery.yaml."""
