@@ -37,7 +37,7 @@ class Pipeline(Compose):
     Example:
         >>> from searchops.primitives import Dedupe, Filter
         >>> Filter("year >= 2019") >> Dedupe()
-        (Filter('year >= 2019') >> Dedupe())
+        (Filter(field('year') >= 2019) >> Dedupe())
     """
 
     def __init__(self, *transformers: pt.Transformer) -> None:

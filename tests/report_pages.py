@@ -77,6 +77,7 @@ class Page(HTMLParser):
 
 def note_task(run, qid, query, retrieved, reranked, scored, kept, *, pipeline=0, error=None):
     """Three stages of one task, as a pipeline would have noted them."""
+
     def event(place, label, parent, n_in, n_out, failed=None):
         name = f"{label.title()}()"
         return Event(qid, query, pipeline, str(place), label, label.split()[0], name, config_hash(name), parent,

@@ -137,7 +137,7 @@ def why(
             row["side"],
             f"{row['present']:.0%}",
             printing.whole(row["rank"]),
-            printing.number(row["score"]),
+            printing.decimal(row["score"]),
             str(row["passages"]),
         ]
         for row in table.to_dict("records")

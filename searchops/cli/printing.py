@@ -31,8 +31,8 @@ def print_result(result: Any, report_file: Path, *, quiet: bool) -> None:
         rows = [
             [
                 row["measure"],
-                number(row["mean"]),
-                f"{number(row['low'])} – {number(row['high'])}",
+                decimal(row["mean"]),
+                f"{decimal(row['low'])} – {decimal(row['high'])}",
                 str(row["tasks"]),
                 str(row["missing"] or ""),
             ]
@@ -114,7 +114,7 @@ def failed(result: Any) -> list[dict[str, str]]:
     return [{"name": name, "qid": qid, "error": text} for (name, qid), text in result.failed.items()]
 
 
-def number(value: Any) -> str:
+def decimal(value: Any) -> str:
     """A measure's value; a dash where there is none."""
     if value is None or value != value:
         return "–"

@@ -76,7 +76,7 @@ HOSTILE = {
     "a long text form": HEAD + "pipeline: " + " >> ".join(["retrieve"] * 50_000) + "\n",
     "a text form that does not end": HEAD + "pipeline: 'retrieve(k=20'\n",
     "a quote that does not end": HEAD + 'pipeline: "retrieve\n',
-    "a quote that does not end in a text form": HEAD + "pipeline: retrieve >> filter(\"a > 1\n",
+    "a quote that does not end in a text form": HEAD + 'pipeline: retrieve >> filter("a > 1\n',
     "a NUL byte": HEAD + PIPE + "record: 'a\0b'\n",
     "an escape character": HEAD + PIPE + "record: '\x1b[2J'\n",
     "half a surrogate pair": HEAD + PIPE + "record: '\ud800'\n",

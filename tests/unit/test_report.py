@@ -147,7 +147,7 @@ def test_a_finished_run_has_no_banner(page):
 
 
 def test_the_header_says_what_was_run_with_which_versions_and_settings(page):
-    for words in ("Collection songs", "retrieve k=3 >> rerank k=2 >> extract k=2", "2 tasks, 4 evidence labels",
+    for words in ("Collection songs", "First() >> Rerank() >> Extract()", "2 tasks, 4 evidence labels",
                   "pandas", "version: 1", '"rng": 7', "Status finished"):  # fmt: skip
         assert words in page.words
 
