@@ -4,6 +4,9 @@ Compose `Retrieve`, `Filter`, `Rerank`, `Extract` and `Dedupe` with PyTerrier's 
 over a collection, and see retrieval quality next to evidence delivery.
 """
 
+import importlib as _importlib
+import typing as _typing
+
 from searchops.accounting import delivery, funnel, why
 from searchops.corpus import Collection
 from searchops.datasets import load
@@ -42,12 +45,17 @@ from searchops.scorers.crossencoder import CrossEncoder
 from searchops.scorers.lexical import Lexical
 from searchops.splitting import Given, Sentences, Words
 
+if _typing.TYPE_CHECKING:
+    from searchops.agents import Budget, ProgramAgent, QueryAgent, ToolAgent
+    from searchops.models import OpenAIModel
+
 __version__ = "0.1.0"
 
 __all__ = [
     "RRF",
     "Available",
     "BiEncoder",
+    "Budget",
     "BudgetExceeded",
     "Chat",
     "Collection",
@@ -67,8 +75,11 @@ __all__ = [
     "Lexical",
     "LuceneIndex",
     "NoDelivery",
+    "OpenAIModel",
     "PartialDelivery",
     "Pipeline",
+    "ProgramAgent",
+    "QueryAgent",
     "Rerank",
     "Retrieve",
     "Retrieved",
@@ -77,6 +88,7 @@ __all__ = [
     "SearchopsError",
     "Sentences",
     "SpecError",
+    "ToolAgent",
     "ToolError",
     "Union",
     "Words",
@@ -89,3 +101,22 @@ __all__ = [
     "why",
     "write_report",
 ]
+
+_AT_FIRST_USE = {
+    "Budget": "searchops.agents",
+    "OpenAIModel": "searchops.models",
+    "ProgramAgent": "searchops.agents",
+    "QueryAgent": "searchops.agents",
+    "ToolAgent": "searchops.agents",
+}
+"""What most users of pipelines never need is imported when it is first asked for."""
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _AT_FIRST_USE:
+        return getattr(_importlib.import_module(_AT_FIRST_USE[name]), name)
+    raise AttributeError(f"module 'searchops' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})

@@ -19,9 +19,9 @@ PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [
     line
     for language, text in BLOCKS
-    if language == "bash"
+    if language == "bash" and "SEARCHOPS_DATA" not in text
     for line in text.strip().splitlines()
-    if line.startswith("searchops ") and "SEARCHOPS_DATA" not in line
+    if line.startswith("searchops ")
 ]
 
 
