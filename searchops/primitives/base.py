@@ -231,12 +231,13 @@ def record_stage(
 ) -> list[Traced]:
     """Hands the events of one stage over a batch of tasks to the recorder."""
     make = _event_maker(stage, place, index, seconds / max(len(items), 1))
+    foreign = not isinstance(stage, Primitive)
     traced = []
     for item, outcome in zip(items, outcomes, strict=True):
         group = item.group
         event = make(item, len(outcome.rows), None)
         read = group.rows if item.event < 0 else ()
-        number = run.add(event, outcome.rows, read=read, scored=outcome.scored)
+        number = run.add(event, outcome.rows, read=read, scored=outcome.scored, foreign=foreign)
         traced.append(Traced(Group(group.qid, group.query, outcome.rows), number))
     run.checkpoint(force=False)
     return traced

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
 from numbers import Real
-from operator import itemgetter
+from operator import contains
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +16,6 @@ from searchops.records import Event, candidate_schema, event_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_ID_SCORE_RANK = itemgetter("docno", "score", "rank")
 
 
 class ScoredPassage(NamedTuple):
@@ -80,28 +78,31 @@ class CandidateColumns:
             del self.runs[n_runs:]
             raise
 
-    def add_rows(self, event: int, side: int, rows: Sequence[Record]) -> None:
-        """Adds documents or passages; side 0 is in, 1 is out."""
+    def add_rows(self, event: int, side: int, rows: Sequence[Record], *, checks: bool = True) -> None:
+        """Adds documents or passages; side 0 is in, 1 is out. `checks` looks at scores and ranks of others."""
         n = len(rows)
-        columns = self._checked(rows)
+        columns = self._checked(rows, checks)
         kept: list[list[Any]] = [self.docno, self.score, self.rank, self.passage, self.start, self.end]
         for column, values in zip(kept, columns, strict=False):  # documents have the first three
             column.extend(values)
         self.runs.append((event, side, n))
         self._pad()
 
-    def _checked(self, rows: Sequence[Record]) -> list[Sequence[Any]]:
+    def _checked(self, rows: Sequence[Record], checks: bool) -> list[Sequence[Any]]:
         """The rows as columns; all of them are looked at before one is kept, so that none is torn."""
         try:
-            docno, score, rank = zip(*map(_ID_SCORE_RANK, rows), strict=True)
+            score: list[Any] = [row["score"] for row in rows]
+            rank: list[Any] = [row["rank"] for row in rows]
         except KeyError:  # set operators leave no score and no rank
-            docno, score, rank = zip(*((row["docno"], row.get("score"), row.get("rank")) for row in rows), strict=True)
+            score, rank = [row.get("score") for row in rows], [row.get("rank") for row in rows]
+        docno: list[Any] = [row["docno"] for row in rows]
         _check_types("docno", docno, str)
-        _check_types("score", score, Real)
-        if any(issubclass(kind, float) for kind in _check_types("rank", rank, Real)):
-            rank = tuple(None if place is None or place != place else int(place) for place in rank)
+        if checks:
+            _check_types("score", score, Real)
+        if checks and any(issubclass(kind, float) for kind in _check_types("rank", rank, Real)):
+            rank = [None if place is None or place != place else int(place) for place in rank]
         columns: list[Sequence[Any]] = [docno, score, rank]
-        if any("passage_id" in row for row in rows):
+        if any(map(contains, rows, repeat("passage_id"))):
             columns += [
                 [_passage_number(row) for row in rows],
                 [row.get("start") for row in rows],

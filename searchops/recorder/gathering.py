@@ -132,6 +132,7 @@ class Recorder:
         *,
         read: Sequence[Record] = (),
         scored: Sequence[ScoredPassage] = (),
+        foreign: bool = False,
     ) -> int:
         """Takes one event with its output rows; returns the event's number.
 
@@ -140,6 +141,10 @@ class Recorder:
             rows: What the stage put out.
             read: Rows the stage read that no recorded event put out.
             scored: Passages an extract stage scored (its available set).
+            foreign: The rows are somebody else's: their scores and ranks are looked at, too.
+
+        Raises:
+            FrameError: A docno, score, rank or passage id is not of its kind; nothing is taken then.
         """
         with self._lock:
             number = self._next_event
@@ -150,7 +155,7 @@ class Recorder:
                 if scored:
                     columns.add_scored(number, scored)
                 if rows and "docno" in rows[0]:
-                    columns.add_rows(number, 1, rows)
+                    columns.add_rows(number, 1, rows, checks=foreign)
             self._next_event = number + 1
             self._events.append(event)
             return number

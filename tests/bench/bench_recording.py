@@ -63,7 +63,7 @@ def share_of_a_pipeline(folder: str) -> None:
         pipe = (
             so.Retrieve(index, k=20) >> so.Rerank(so.Lexical(), k=10) >> so.Extract(so.Lexical(), k=10) >> so.Dedupe()
         )
-        topics = collection.topics.head(200)
+        topics = collection.topics
 
         def plain() -> None:
             pipe(topics)
