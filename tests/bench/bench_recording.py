@@ -78,7 +78,8 @@ def share_of_a_pipeline(folder: str) -> None:
 
         mine, peer, ratio = paired(recorded, plain, pairs=25)
         print(
-            f"{len(topics)} questions of {collection.name}: recorded {mine:.3f} s, not {peer:.3f} s, +{(ratio - 1) * 100:.1f} %"
+            f"{len(topics)} questions of {collection.name}: recorded {mine:.3f} s, not {peer:.3f} s, "
+            f"+{(ratio - 1) * 100:.1f} %"
         )
 
 
