@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from searchops.errors import DataError, did_you_mean
+from searchops.errors import DataError, did_you_mean, sentence
 from searchops.frames import RESERVED_COLUMNS
 
 __all__ = ["Collection", "misplaced_evidence"]
@@ -128,7 +128,7 @@ class Collection:
                 "a qid of the collection is needed",
                 repr(qid),
                 where=f"{self.name}: topics",
-                hint=did_you_mean(qid, known).capitalize() if len(known) <= 20 else "",
+                hint=sentence(did_you_mean(qid, known)) if len(known) <= 20 else "",
             )
         picked = replace(
             self,
@@ -276,7 +276,7 @@ def _with_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> pd.
         if column not in frame.columns:
             found = "columns " + (", ".join(map(str, frame.columns)) or "none")
             hint = did_you_mean(column, map(str, frame.columns))
-            raise DataError(f"a column {column!r} is needed", found, where=where, hint=hint.capitalize())
+            raise DataError(f"a column {column!r} is needed", found, where=where, hint=sentence(hint))
     return frame.reset_index(drop=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -83,44 +84,18 @@ def funnel(
     """
     read = as_run(run)
     events = pipeline_events(read, pipeline)
-    grouped = events.groupby("stage", sort=False, observed=True)
-    table = grouped.agg(
-        label=("label", "first"),
-        kind=("kind", "first"),
-        tasks=("qid", "nunique"),
-        n_in=("n_in", "mean"),
-        n_out=("n_out", "mean"),
-        seconds=("seconds", "mean"),
-    )
-    table = table.reset_index().astype({"stage": "object"})
-    # Not by sort_values: pandas takes tuples of unequal length apart.
-    table = table.iloc[sorted(range(len(table)), key=lambda n: _stage_key(table["stage"].iloc[n]))].reset_index(
-        drop=True
-    )
+    table = _stage_table(events)
     if evidence is None:
         return table
     if found is None:
         found = lives(read, evidence, overlap=overlap, pipeline=pipeline)
-    stage_of = {int(event): str(stage) for event, stage in zip(events["event"], events["stage"], strict=True)}
-    children: dict[int, set[str]] = {}
-    for parent, stage in zip(events["parent"], events["stage"], strict=True):
-        children.setdefault(int(parent), set()).add(str(stage))
-    inside: dict[str, int] = dict.fromkeys(table["stage"], 0)
-    outside = dict(inside)
-    for life in found:
-        alive = [key for key, share in life.present.items() if share >= overlap - 1e-9]
-        put_out = {event for event, side in alive if side == "out"}
-        read_in = {stage_of[event] for event, side in alive if side == "in"}
-        for stage in read_in.union(*(children.get(event, set()) for event in put_out)):
-            inside[stage] += 1
-        for stage in {stage_of[event] for event in put_out}:
-            outside[stage] += 1
+    inside, outside = _label_counts(events, found, overlap)
     agent = bool(answered_tasks(read, pipeline))
     # An agent puts lists together as it likes, so a stage of its own that read several has no one parent.
     queries = query_events(read, events)
     first = (events["kind"] == "retrieve") if agent else (events["parent"] < 0) | events["parent"].isin(queries)
     makes = set(map(str, events["stage"][first]))
-    passes = {stage_of[event] for event in queries}
+    passes = set(map(str, events["stage"][events["event"].isin(queries)]))
     table["labels_in"] = [len(found) if s in makes else inside[s] for s in table["stage"]]
     # A stage that puts out queries has no candidates to lose: labels are as much ahead of it as behind it.
     table["labels_out"] = [len(found) if s in passes else outside[s] for s in table["stage"]]
@@ -132,6 +107,40 @@ def funnel(
     n_shown = sum(len(frame) for frames in shown.values() for frame in frames)
     row = _observed(found, len(shown), n_extracted, n_shown)
     return pd.concat([table, pd.DataFrame([row])[list(table.columns)]], ignore_index=True)
+
+
+def _stage_table(events: pd.DataFrame) -> pd.DataFrame:
+    """One row a stage, in the order of the stages: names, and means over the tasks."""
+    grouped = events.groupby("stage", sort=False, observed=True)
+    table = grouped.agg(
+        label=("label", "first"),
+        kind=("kind", "first"),
+        tasks=("qid", "nunique"),
+        n_in=("n_in", "mean"),
+        n_out=("n_out", "mean"),
+        seconds=("seconds", "mean"),
+    )
+    table = table.reset_index().astype({"stage": "object"})
+    # Not by sort_values: pandas takes tuples of unequal length apart.
+    order = sorted(range(len(table)), key=lambda n: _stage_key(table["stage"].iloc[n]))
+    return table.iloc[order].reset_index(drop=True)
+
+
+def _label_counts(events: pd.DataFrame, found: Sequence[Life], overlap: float) -> tuple[Counter[str], Counter[str]]:
+    """How many labels each stage read and put out."""
+    stage_of = {int(event): str(stage) for event, stage in zip(events["event"], events["stage"], strict=True)}
+    children: dict[int, set[str]] = {}
+    for parent, stage in zip(events["parent"], events["stage"], strict=True):
+        children.setdefault(int(parent), set()).add(str(stage))
+    inside: Counter[str] = Counter()
+    outside: Counter[str] = Counter()
+    for life in found:
+        alive = [key for key, share in life.present.items() if share >= overlap - 1e-9]
+        put_out = {event for event, side in alive if side == "out"}
+        read_in = {stage_of[event] for event, side in alive if side == "in"}
+        inside.update(read_in.union(*(children.get(event, set()) for event in put_out)))
+        outside.update({stage_of[event] for event in put_out})
+    return inside, outside
 
 
 def _observed(found: Sequence[Life], tasks: int, n_extracted: int, n_shown: int) -> dict[str, Any]:

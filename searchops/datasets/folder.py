@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from searchops.corpus import Collection, misplaced_evidence
-from searchops.errors import DataError, did_you_mean
+from searchops.errors import DataError, did_you_mean, sentence
 from searchops.frames import Record
 from searchops.trec import read_qrels, read_topics
 
@@ -85,7 +85,7 @@ def read_json_lines(path: Path, needed: Sequence[str] = ()) -> list[JsonLine]:
         record = _object(line, where)
         for key in needed:
             if key not in record:
-                hint = did_you_mean(key, record).capitalize() if record else ""
+                hint = sentence(did_you_mean(key, record)) if record else ""
                 raise DataError(f"a key {key!r} is needed", "keys " + ", ".join(record), where=where, hint=hint)
         lines.append(JsonLine(where, record))
     return lines

@@ -15,7 +15,7 @@ from searchops.engines.folder import Manifest, building, library_versions, read_
 from searchops.engines.jvm import java_class
 from searchops.engines.lucene_writer import ANALYZERS, java_analyzer, write_index
 from searchops.engines.store import DocumentStore
-from searchops.errors import DataError, FrameError, SpecError, did_you_mean
+from searchops.errors import DataError, FrameError, SpecError, did_you_mean, sentence
 from searchops.frames import Record
 from searchops.scorers.statistics import Analyzer, TermStatistics
 
@@ -347,7 +347,7 @@ def _reopen(path: str, settings: dict[str, Any]) -> LuceneIndex:
 
 def _check_known(what: str, value: Any, known: Sequence[str]) -> None:
     if value not in known:
-        hint = did_you_mean(str(value), known).capitalize()
+        hint = sentence(did_you_mean(str(value), known))
         raise SpecError(f"a known {what} is needed", repr(value), where="LuceneIndex", hint=hint)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from searchops.engines.folder import Manifest
 from searchops.engines.inner_product import Exact, Graph, Half, Nearest
-from searchops.errors import DataError, SpecError, did_you_mean
+from searchops.errors import DataError, SpecError, did_you_mean, sentence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,14 +35,14 @@ def settings(dtype: str, hnsw: bool | dict[str, int]) -> dict[str, Any]:
         {'dtype': 'float32', 'hnsw': {'m': 16, 'ef_construction': 200}}
     """
     if dtype not in DTYPES:
-        hint = did_you_mean(str(dtype), DTYPES).capitalize()
+        hint = sentence(did_you_mean(str(dtype), DTYPES))
         raise SpecError("a known dtype is needed", repr(dtype), where="DenseIndex.build", hint=hint)
     if hnsw is False or hnsw is None:
         return {"dtype": dtype, "hnsw": None}
     given = {} if hnsw is True else dict(hnsw)
     for name, value in given.items():
         if name not in _GRAPH:
-            hint = did_you_mean(str(name), _GRAPH).capitalize()
+            hint = sentence(did_you_mean(str(name), _GRAPH))
             raise SpecError("a known graph setting is needed", repr(name), where="hnsw", hint=hint)
         if not isinstance(value, int) or value < 2:
             raise SpecError(f"{name} must be a whole number of at least 2", repr(value), where="hnsw")

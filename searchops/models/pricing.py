@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from searchops.errors import SpecError, did_you_mean
+from searchops.errors import SpecError, did_you_mean, sentence
 from searchops.models.protocol import Usage
 
 __all__ = ["Prices"]
@@ -58,7 +58,7 @@ class Prices:
         known = ("input", "output", "cached")
         for name in prices:
             if name not in known:
-                hint = did_you_mean(name, known).capitalize()
+                hint = sentence(did_you_mean(name, known))
                 raise SpecError("a known price is needed", repr(name), where="prices", hint=hint)
         for name in known[:2]:
             if name not in prices:

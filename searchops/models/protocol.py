@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from searchops.errors import DataError, FrameError, did_you_mean
+from searchops.errors import DataError, FrameError, did_you_mean, sentence
 
 __all__ = ["ChatModel", "Exchange", "Message", "Reply", "Request", "Tool", "ToolCall", "Usage", "UsageSource"]
 
@@ -72,7 +72,7 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            hint = did_you_mean(self.role, ROLES).capitalize()
+            hint = sentence(did_you_mean(self.role, ROLES))
             raise FrameError("a known role is needed", repr(self.role), where="Message", hint=hint)
         if self.role == "tool" and not self.tool_call_id:
             raise FrameError("a tool's message names its call", "no tool_call_id", where="Message")
@@ -312,7 +312,7 @@ def _only(data: Mapping[str, Any], known: Sequence[str], where: str) -> None:
         raise DataError("a JSON object is needed", type(data).__name__, where=where)
     unknown = [key for key in data if key not in known]
     if unknown:
-        hint = did_you_mean(unknown[0], known).capitalize()
+        hint = sentence(did_you_mean(unknown[0], known))
         raise DataError("only known fields may stand here", repr(unknown[0]), where=where, hint=hint)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from searchops.errors import DataError, SpecError, did_you_mean
+from searchops.errors import DataError, SpecError, did_you_mean, sentence
 from searchops.scorers.base import arguments, describe
 from searchops.scorers.tokens import readable, token_count, token_windows
 from searchops.scorers.weights import DTYPES, Loaded, architecture, load
@@ -221,7 +221,7 @@ def check_settings(where: str, *, dtype: str, batch_size: int, max_length: int |
     """
     if dtype not in DTYPES:
         hint = did_you_mean(str(dtype), DTYPES)
-        raise SpecError("a known dtype is needed", repr(dtype), where=where, hint=hint.capitalize())
+        raise SpecError("a known dtype is needed", repr(dtype), where=where, hint=sentence(hint))
     for name, value in (("batch_size", batch_size), ("max_length", max_length)):
         if value is None and name == "max_length":
             continue

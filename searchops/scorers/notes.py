@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from searchops.errors import FrameError, did_you_mean
+from searchops.errors import FrameError, did_you_mean, sentence
 
 __all__ = ["NoteSchema", "exact_quote"]
 
@@ -95,7 +95,7 @@ def _from_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for name, kind in fields.items():
         if isinstance(kind, str) and kind not in JSON_TYPES:
-            hint = did_you_mean(kind, JSON_TYPES).capitalize()
+            hint = sentence(did_you_mean(kind, JSON_TYPES))
             raise FrameError("a JSON type is needed", repr(kind), where=f"schema, field {name!r}", hint=hint)
         properties[name] = {"type": kind} if isinstance(kind, str) else kind
     if not properties:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from searchops.errors import DataError, SpecError, did_you_mean
+from searchops.errors import DataError, SpecError, did_you_mean, sentence
 
 __all__ = ["Analyzer", "TermStatistics"]
 
@@ -105,10 +105,10 @@ class Analyzer:
     def __post_init__(self) -> None:
         if self.stopwords not in STOPWORDS:
             raise SpecError("a known stopword list is needed", repr(self.stopwords), where="Analyzer",
-                            hint=did_you_mean(str(self.stopwords), STOPWORDS).capitalize())  # fmt: skip
+                            hint=sentence(did_you_mean(str(self.stopwords), STOPWORDS)))  # fmt: skip
         if self.stemmer is not None and self.stemmer not in STEMMERS:
             raise SpecError("a known stemmer or None is needed", repr(self.stemmer), where="Analyzer",
-                            hint=did_you_mean(str(self.stemmer), STEMMERS).capitalize())  # fmt: skip
+                            hint=sentence(did_you_mean(str(self.stemmer), STEMMERS)))  # fmt: skip
 
     def tokens(self, text: str) -> list[str]:
         """The index terms of a text, in order, repeats kept."""
